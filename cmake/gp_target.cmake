@@ -40,7 +40,7 @@ endfunction()
 # Compiled once, position-independent, and linked twice.
 function(gp_add_objects target)
     gp_add_library(${target} OBJECT)
-    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE C)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
 endfunction()
 
