@@ -42,6 +42,8 @@ function(gp_add_objects target)
     gp_add_library(${target} OBJECT)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON LINKER_LANGUAGE C)
     target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    # gp's own calls of its exported functions stay inside it, in the shared library too.
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition)
 endfunction()
 
 function(gp_add_program target)

@@ -4,11 +4,15 @@
 #       A Criterion test in <name>.c (or SOURCES), linked with the static libgp.
 #       INTERNAL: the test may also include the headers of src/. The static
 #       library lets it call functions that the shared one hides.
-#       LABELS gpu: needs a GPU; run one at a time, and a skip counts as a failure.
+#       LABELS gpu: needs a GPU; such tests run one at a time. Without a GPU
+#       leave them out with `ctest -LE gpu`.
 #
 #   gp_add_program_test(<name> [SOURCES <file>...] [INTERNAL] [LABELS <label>...] [ARGS <arg>...])
 #       The same for a program with a main() of its own, which ThreadSanitizer
 #       needs, since Criterion does not start under it. Exit 0 means passed.
+#
+# A skip fails: a test that cannot run where it is started has to be left out by its label,
+# where everybody can see it. So does a test program that runs no test at all.
 
 function(gp_add_test_target name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "INTERNAL" "" "SOURCES;LABELS;ARGS")
@@ -34,8 +38,21 @@ function(gp_add_test_target name)
 endfunction()
 
 function(gp_add_test name)
-    gp_add_test_target(${name} ${ARGN})
+    if(GP_SANITIZE STREQUAL "thread")
+        return()
+    endif()
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LABELS")
+
+    # Only a verbose run names the tests that were skipped.
+    set(criterion_args --verbose)
+    if("gpu" IN_LIST arg_LABELS)
+        list(APPEND criterion_args --jobs 1)
+    endif()
+    gp_add_test_target(${name} ${ARGN} ARGS ${criterion_args})
     target_link_libraries(${name} PRIVATE PkgConfig::CRITERION)
+    set_property(TEST ${name} APPEND PROPERTY LABELS criterion)
+    set_tests_properties(${name} PROPERTIES
+        FAIL_REGULAR_EXPRESSION "\\[SKIP\\];Synthesis: Tested: 0 ")
 endfunction()
 
 function(gp_add_program_test name)

@@ -1,0 +1,82 @@
+# Runs the test suite of one build and counts single tests; sourced, not run.
+
+suite_line() {
+    local line="$1 passed, $2 failed"
+    [ "$3" -eq 0 ] || line+=", $3 skipped"
+    printf '%s\n' "$line"
+}
+
+# Prints "passed failed" for the log of a ctest run. A Criterion program counts its own tests, any
+# other program is one test. A program that failed though no test in it did has crashed or leaked:
+# one more failure.
+suite_count() {
+    awk '
+        /^[0-9]+\/[0-9]+ Testing: / { close_program(); in_program = 1 }
+        /^\[SKIP\]/ { skipped++ }
+        /^Test Passed\.$/ { succeeded = 1 }
+        /Synthesis: Tested: / {
+            gsub(/[^0-9]+/, " ")
+            split($0, count, " ")
+            counts_itself = 1
+            own_passed = count[2]
+            own_failed = count[3]
+        }
+        END { close_program(); print passed + 0, failed + 0 }
+
+        function close_program() {
+            if (in_program) {
+                own_failed += skipped
+                if (!succeeded && own_failed == 0)
+                    own_failed = 1
+                if (succeeded && !counts_itself)
+                    own_passed = 1
+                passed += own_passed
+                failed += own_failed
+            }
+            in_program = succeeded = counts_itself = skipped = own_passed = own_failed = 0
+        }
+    ' "$1"
+}
+
+# The tests that a run without a GPU leaves out.
+suite_count_gpu() {
+    local directory=$1 name total=0
+    for name in $(ctest --test-dir "$directory" -N -L gpu | sed -n 's/^ *Test *#[0-9]*: //p'); do
+        if ctest --test-dir "$directory" -N -L criterion -R "^$name\$" | grep -q "#"; then
+            total=$((total + $("$directory/tests/$name" --list | grep -c '── ')))
+        else
+            total=$((total + 1))
+        fi
+    done
+    echo "$total"
+}
+
+# suite_run DIRECTORY CTEST_ARGUMENT...: run what can run here; fails if anything did, or nothing
+# was run. Sets suite_passed, suite_failed and suite_skipped.
+suite_run() {
+    local directory=$1 log=$1/Testing/Temporary/LastTest.log jobs status=0
+    local arguments=("${@:2}")
+    jobs=$(nproc)
+    [ "$jobs" -le 8 ] || jobs=8 # each program runs its tests side by side as well
+
+    suite_skipped=0
+    if ! gp_has_gpu; then
+        arguments+=(-LE gpu)
+        suite_skipped=$(suite_count_gpu "$directory")
+    fi
+    rm -f "$log"
+    ctest --test-dir "$directory" --output-on-failure --no-tests=error -j "$jobs" \
+        "${arguments[@]}" || status=1
+
+    suite_passed=0
+    suite_failed=0
+    if [ -e "$log" ]; then
+        read -r suite_passed suite_failed < <(suite_count "$log")
+    fi
+    if [ "$status" -ne 0 ] && [ "$suite_failed" -eq 0 ]; then
+        suite_failed=1
+    fi
+    [ "$suite_passed" -gt 0 ] || status=1
+    [ "$suite_failed" -eq 0 ] || status=1
+    return "$status"
+}
