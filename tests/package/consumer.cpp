@@ -1,15 +1,6 @@
-// A user's C++ program. CUDA_FIRST and CUDA_LAST put the CUDA Toolkit's own declarations of the
-// types gp names on either side of gp's.
-#ifdef CUDA_FIRST
-#include <cuda_runtime.h>
-#endif
-
+// A user's C++ program: the headers compile as C++, and the names link as C.
 #include "gp/gp.h"
 #include "gp/sim.h"
-
-#ifdef CUDA_LAST
-#include <cuda_runtime.h>
-#endif
 
 #include <cstring>
 

@@ -1,0 +1,4 @@
+#include "gp/gp.h"
+#include "gp/sim.h"
+
+#include <cuda_runtime.h>
