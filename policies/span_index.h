@@ -1,0 +1,52 @@
+/*
+ * The order in which free spans are searched: what makes a span heap best fit,
+ * first fit or anything else. An index is a const table, given to
+ * gp_span_heap_init(); the nodes bring the room for their place in it.
+ */
+#ifndef GP_POLICIES_SPAN_INDEX_H
+#define GP_POLICIES_SPAN_INDEX_H
+
+#include "gp/policy.h"
+#include "tree.h"
+
+/* One segment, and what is taken of it. */
+typedef struct gp_segment gp_segment;
+
+/* A span of a segment, free or taken. */
+typedef struct gp_span_node {
+    gp_span span;
+    struct gp_span_node *prev; /* Neighbour below in the segment; NULL: none. */
+    struct gp_span_node *next; /* Neighbour above in the segment; NULL: none. */
+    gp_segment *segment;
+    bool is_free;                    /* Then, and only then, it is in the index. */
+    RB_ENTRY(gp_span_node) by_index; /* The index's own. */
+} gp_span_node;
+
+typedef struct gp_span_index_ops {
+    /* @return NULL: malloc failed. */
+    void *(*create)(void);
+    void (*destroy)(void *index);
+
+    /* O(log n); never allocate. The span's bounds stay as they are in between. */
+    void (*insert)(void *index, gp_span_node *node);
+    void (*remove)(void *index, gp_span_node *node);
+
+    /* The span to try first, and the one to try after node, for a request of
+     * bytes; each has at least so many. NULL: no more. O(log n). */
+    gp_span_node *(*first)(const void *index, size_t bytes);
+    gp_span_node *(*next)(const void *index, const gp_span_node *node, size_t bytes);
+
+    /* Of the longest span; 0: none. O(log n). */
+    size_t (*largest_bytes)(const void *index);
+
+    /* Host memory of the index itself. */
+    size_t (*metadata_bytes)(const void *index);
+
+    /* Does it hold exactly count nodes, all free, all in place? O(n). */
+    bool (*is_valid)(const void *index, size_t count);
+} gp_span_index_ops;
+
+/* The shortest span that is long enough; of several, the one at the lowest address. */
+extern const gp_span_index_ops gp_best_fit_index;
+
+#endif
