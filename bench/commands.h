@@ -1,0 +1,24 @@
+/*
+ * The commands of gp-bench. Each returns the exit code of the process; argv[0]
+ * is the command's name as it is to be shown.
+ */
+#ifndef GP_BENCH_COMMANDS_H
+#define GP_BENCH_COMMANDS_H
+
+#include "options.h"
+#include "result.h"
+
+int bench_command_replay(int argc, char **argv);
+int bench_command_hit(int argc, char **argv);
+
+/* Say on standard error what went wrong; returns `exit_code`, to be passed on. */
+int bench_command_fail(int exit_code, const char *reason);
+
+/* Can the file for --json be written? To be asked before a long run, not after. */
+bool bench_command_can_write(const char *path);
+
+/* Write results as JSON; returns the exit code. */
+int bench_command_write_json(const bench_options *options, const bench_result *results,
+                             size_t count);
+
+#endif

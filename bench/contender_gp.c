@@ -1,0 +1,127 @@
+/* gp, with a stream attached or checked. */
+#include "contender.h"
+
+#include "gp/gp.h"
+
+#include <stdlib.h>
+
+typedef struct gp_contender {
+    bench_contender base; /* must be first */
+    gp_pool *pool;
+    bench_mode mode;
+} gp_contender;
+
+/* The table hands out the base, which is the first member. */
+static gp_contender *self_of(bench_contender *contender)
+{
+    return (gp_contender *)(void *)contender;
+}
+
+static int gp_contender_open(bench_contender **contender, const device_ops *device, bench_mode mode)
+{
+    gp_contender *self = calloc(1, sizeof(*self));
+    if (self == NULL)
+        return GP_ERR_OUT_OF_HOST_MEMORY;
+
+    gp_pool_config config;
+    gp_pool_config_init(&config);
+    config.backend = device->kind;
+    config.policy = gp_policy_cache_first();
+    gp_status status = gp_pool_create(&self->pool, &config);
+    if (status != GP_OK) {
+        free(self);
+        return (int)status;
+    }
+    self->base = (bench_contender){.ops = bench_contender_cache_first(), .device = device};
+    self->mode = mode;
+    *contender = &self->base;
+    return 0;
+}
+
+static void gp_contender_close(bench_contender *contender)
+{
+    gp_contender *self = self_of(contender);
+    /* Forced: after a failed run blocks may be live, and the run has said so. */
+    gp_status ignored = gp_pool_destroy_forced(self->pool);
+    (void)ignored;
+    free(self);
+}
+
+static int gp_contender_enter(bench_contender *contender, cudaStream_t stream)
+{
+    gp_contender *self = self_of(contender);
+    return self->mode == BENCH_MODE_ATTACHED ? (int)gp_stream_attach(self->pool, stream) : 0;
+}
+
+static int gp_contender_leave(bench_contender *contender, cudaStream_t stream)
+{
+    gp_contender *self = self_of(contender);
+    return self->mode == BENCH_MODE_ATTACHED ? (int)gp_stream_detach(self->pool, stream) : 0;
+}
+
+static inline int gp_contender_alloc(bench_contender *contender, void **ptr, size_t bytes,
+                                     cudaStream_t stream)
+{
+    return (int)gp_alloc_from_pool_async(ptr, bytes, self_of(contender)->pool, stream);
+}
+
+static inline int gp_contender_free(bench_contender *contender, void *ptr, cudaStream_t stream)
+{
+    (void)contender;
+    return (int)gp_free_async(ptr, stream);
+}
+
+static int gp_contender_run_pairs(bench_contender *contender, bench_pairs *pairs, size_t count,
+                                  cudaStream_t stream)
+{
+    return bench_pairs_run(pairs, count, gp_contender_alloc, gp_contender_free, contender, stream);
+}
+
+static int gp_contender_get_usage(bench_contender *contender, bench_usage *usage)
+{
+    gp_pool_stats stats = {.struct_bytes = sizeof(stats)};
+    gp_status status = gp_pool_get_stats(self_of(contender)->pool, &stats);
+    if (status != GP_OK)
+        return (int)status;
+
+    *usage = (bench_usage){
+        .reserved_bytes_high = stats.native_reserved_bytes_high,
+        .pool_bytes_high = stats.reserved_bytes_high,
+        .l1_hits = stats.l1_hits,
+        .l2_hits = stats.l2_hits,
+        .shared_hits = stats.shared_hits,
+        .native_allocs = stats.native_allocs,
+        .native_frees = stats.native_frees,
+    };
+    return 0;
+}
+
+static int gp_contender_reset_peak(bench_contender *contender)
+{
+    return (int)gp_pool_reset_peak(self_of(contender)->pool);
+}
+
+static const char *gp_contender_error(int code)
+{
+    const char *text = gp_last_error();
+    return text[0] != '\0' ? text : gp_status_string((gp_status)code);
+}
+
+const bench_contender_ops *bench_contender_cache_first(void)
+{
+    static const bench_contender_ops ops = {
+        .name = "cache-first",
+        .has_modes = true,
+        .open = gp_contender_open,
+        .close = gp_contender_close,
+        .enter = gp_contender_enter,
+        .leave = gp_contender_leave,
+        .alloc = gp_contender_alloc,
+        .free = gp_contender_free,
+        .run_pairs = gp_contender_run_pairs,
+        .get_usage = gp_contender_get_usage,
+        .reset_peak = gp_contender_reset_peak,
+        .error = gp_contender_error,
+    };
+    return &ops;
+}

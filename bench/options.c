@@ -1,0 +1,246 @@
+#include "options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_PASSES 1000
+#define MAX_ROUNDS 10000
+
+enum {
+    KEY_TRACE = 't',
+    KEY_POLICY = 'p',
+    KEY_DEVICE = 'd',
+    KEY_MODE = 'm',
+    KEY_JSON = 'j',
+    KEY_THREADS = 'T',
+    KEY_PASSES = 'n',
+    KEY_KERNELS = 'k',
+    KEY_BYTES = 'b',
+    KEY_ROUNDS = 'r'
+};
+
+/* ---- values ------------------------------------------------------------------------- */
+
+/* argp_error() does not return: it prints and exits. */
+static size_t parse_count(struct argp_state *state, const char *option, const char *text,
+                          size_t most)
+{
+    errno = 0;
+    char *end = NULL;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value < 1 || value > most)
+        argp_error(state, "%s must be a number from 1 to %zu, not \"%s\"", option, most, text);
+    return (size_t)value;
+}
+
+static void parse_policies(struct argp_state *state, bench_options *options, char *names)
+{
+    options->policy_count = 0;
+    char *rest = names;
+    for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ",")) {
+        const bench_contender_ops *ops = bench_contender_find(name);
+        if (ops == NULL)
+            argp_error(state, "--policy \"%s\" is not one of: %s", name, bench_contender_names());
+        if (options->policy_count == BENCH_MAX_POLICIES)
+            argp_error(state, "--policy takes at most %d names", BENCH_MAX_POLICIES);
+        options->policies[options->policy_count++] = ops;
+    }
+}
+
+static const char *parse_device(struct argp_state *state, const char *name)
+{
+    if (strcmp(name, "auto") != 0 && strcmp(name, "cuda") != 0 && strcmp(name, "sim") != 0)
+        argp_error(state, "--device must be auto, cuda or sim, not \"%s\"", name);
+    return name;
+}
+
+static bench_mode parse_mode(struct argp_state *state, const char *name)
+{
+    if (strcmp(name, "checked") == 0)
+        return BENCH_MODE_CHECKED;
+    if (strcmp(name, "attached") != 0)
+        argp_error(state, "--mode must be attached or checked, not \"%s\"", name);
+    return BENCH_MODE_ATTACHED;
+}
+
+static bool parse_per_stream(struct argp_state *state, const char *name)
+{
+    if (strcmp(name, "per-stream") == 0)
+        return true;
+    if (strcmp(name, "one") != 0)
+        argp_error(state, "--threads must be one or per-stream, not \"%s\"", name);
+    return false;
+}
+
+static void add_trace(struct argp_state *state, bench_options *options, const char *path)
+{
+    /* There cannot be more traces than arguments. */
+    if (options->traces == NULL)
+        options->traces = calloc((size_t)state->argc, sizeof(*options->traces));
+    if (options->traces == NULL)
+        argp_failure(state, BENCH_EXIT_FAILED, 0, "out of memory");
+    options->traces[options->trace_count++] = path;
+}
+
+/* ---- options of both commands ----------------------------------------------------------- */
+
+static const struct argp_option common_options[] = {
+    {"policy", KEY_POLICY, "NAME[,NAME...]", 0,
+     "What to measure: cache-first (gp, the default) or native (the driver's own pool)", 0},
+    {"device", KEY_DEVICE, "auto|cuda|sim", 0,
+     "Where: auto (the default) takes the GPU if there is one, else the simulated device", 0},
+    {"mode", KEY_MODE, "attached|checked", 0, "How gp's streams are used (default: attached)", 0},
+    {"json", KEY_JSON, "FILE", 0, "Write JSON to FILE, or to standard output for -", 0},
+    {0},
+};
+
+static error_t parse_common(int key, char *argument, struct argp_state *state)
+{
+    bench_options *options = state->input;
+    switch (key) {
+    case KEY_POLICY:
+        parse_policies(state, options, argument);
+        return 0;
+    case KEY_DEVICE:
+        options->device = parse_device(state, argument);
+        return 0;
+    case KEY_MODE:
+        options->mode = parse_mode(state, argument);
+        return 0;
+    case KEY_JSON:
+        options->json = argument;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static const struct argp common_argp = {.options = common_options, .parser = parse_common};
+
+static const struct argp_child common_children[] = {{&common_argp, 0, NULL, 0}, {0}};
+
+static void set_defaults(bench_options *options)
+{
+    *options = (bench_options){
+        .policies = {bench_contender_cache_first()},
+        .policy_count = 1,
+        .device = "auto",
+        .mode = BENCH_MODE_ATTACHED,
+        .passes = 2,
+        .threads = 1,
+        .rounds = 11,
+    };
+}
+
+static void parse(const struct argp *argp, bench_options *options, int argc, char **argv)
+{
+    set_defaults(options);
+    argp_err_exit_status = BENCH_EXIT_USAGE;
+    if (argp_parse(argp, argc, argv, 0, NULL, options) != 0)
+        exit(BENCH_EXIT_USAGE);
+}
+
+/* ---- replay ------------------------------------------------------------------------------ */
+
+static const struct argp_option replay_options[] = {
+    {"trace", KEY_TRACE, "FILE...", 0, "Traces to play, gzipped or plain", 0},
+    {"threads", KEY_THREADS, "one|per-stream", 0,
+     "Play with one thread in trace order (the default), or with one thread a stream", 0},
+    {"passes", KEY_PASSES, "N", 0, "Play each trace N times (default: 2: a cold and a warm pass)",
+     0},
+    {"kernels", KEY_KERNELS, NULL, 0, "Queue work that touches every block while it is live", 0},
+    {0},
+};
+
+static error_t parse_replay(int key, char *argument, struct argp_state *state)
+{
+    bench_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = options;
+        return 0;
+    case KEY_TRACE:
+    case ARGP_KEY_ARG: /* --trace A B C: the shell may have made many of one pattern */
+        add_trace(state, options, argument);
+        return 0;
+    case KEY_THREADS:
+        options->per_stream = parse_per_stream(state, argument);
+        return 0;
+    case KEY_PASSES:
+        options->passes = parse_count(state, "--passes", argument, MAX_PASSES);
+        return 0;
+    case KEY_KERNELS:
+        options->kernels = true;
+        return 0;
+    case ARGP_KEY_END:
+        if (options->trace_count == 0)
+            argp_error(state, "--trace is missing");
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void bench_options_parse_replay(bench_options *options, int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = replay_options,
+        .parser = parse_replay,
+        .args_doc = "--trace FILE...",
+        .doc = "Play recorded allocation traces and measure each pass.",
+        .children = common_children,
+    };
+    parse(&argp, options, argc, argv);
+}
+
+/* ---- hit ----------------------------------------------------------------------------------- */
+
+static const struct argp_option hit_options[] = {
+    {"threads", KEY_THREADS, "N", 0, "Threads, each with a stream of its own (default: 1)", 0},
+    {"bytes", KEY_BYTES, "N|random", 0,
+     "Size of a block, or random: 64 B to 1 MiB with 64 live (the default)", 0},
+    {"rounds", KEY_ROUNDS, "N", 0, "Turns that the contenders take (default: 11)", 0},
+    {0},
+};
+
+static error_t parse_hit(int key, char *argument, struct argp_state *state)
+{
+    bench_options *options = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = options;
+        return 0;
+    case KEY_THREADS:
+        options->threads = parse_count(state, "--threads", argument, BENCH_MAX_THREADS);
+        return 0;
+    case KEY_BYTES:
+        options->bytes = strcmp(argument, "random") == 0
+                             ? 0
+                             : parse_count(state, "--bytes", argument, (size_t)1 << 40);
+        return 0;
+    case KEY_ROUNDS:
+        options->rounds = parse_count(state, "--rounds", argument, MAX_ROUNDS);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+void bench_options_parse_hit(bench_options *options, int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = hit_options,
+        .parser = parse_hit,
+        .doc = "Allocate and free in a loop, beside malloc and the driver's own pool.",
+        .children = common_children,
+    };
+    parse(&argp, options, argc, argv);
+}
+
+void bench_options_destroy(bench_options *options)
+{
+    free(options->traces);
+    options->traces = NULL;
+}

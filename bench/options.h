@@ -1,0 +1,52 @@
+/*
+ * The command line of gp-bench, parsed and checked.
+ */
+#ifndef GP_BENCH_OPTIONS_H
+#define GP_BENCH_OPTIONS_H
+
+#include "contender.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Exit codes. */
+enum {
+    BENCH_EXIT_OK = 0,
+    BENCH_EXIT_FAILED = 1, /* The run did not end well. */
+    BENCH_EXIT_USAGE = 2   /* The command line or a trace file is wrong: nothing ran. */
+};
+
+#define BENCH_MAX_POLICIES 16
+#define BENCH_MAX_THREADS 256
+
+typedef struct bench_options {
+    /* both commands */
+    const bench_contender_ops *policies[BENCH_MAX_POLICIES];
+    size_t policy_count;
+    const char *device; /* "auto", "cuda" or "sim" */
+    bench_mode mode;
+    const char *json; /* Path, "-", or NULL for a table. */
+
+    /* replay */
+    const char **traces; /* Into argv, but for the array itself: options_destroy(). */
+    size_t trace_count;
+    bool per_stream;
+    bool kernels;
+    size_t passes;
+
+    /* hit */
+    size_t threads;
+    size_t bytes; /* 0: random */
+    size_t rounds;
+} bench_options;
+
+/*
+ * Parse the arguments of one command; argv[0] is the name to show. Ends the
+ * process with BENCH_EXIT_USAGE if they are wrong, or after --help.
+ */
+void bench_options_parse_replay(bench_options *options, int argc, char **argv);
+void bench_options_parse_hit(bench_options *options, int argc, char **argv);
+
+void bench_options_destroy(bench_options *options);
+
+#endif

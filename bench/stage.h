@@ -1,0 +1,65 @@
+/*
+ * A stage: one trace being played on one contender, by one thread or by one
+ * thread a stream. It holds what the players share; player.c makes the calls.
+ */
+#ifndef GP_BENCH_STAGE_H
+#define GP_BENCH_STAGE_H
+
+#include "contender.h"
+#include "latency.h"
+#include "progress.h"
+#include "rendezvous.h"
+#include "trace.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define BENCH_ERROR_CHARS 512
+
+/* One thread's part: its events in trace order, and what it measured. */
+typedef struct bench_player {
+    size_t *events; /* Indexes into the trace's events. */
+    size_t event_count;
+    bench_latency allocs, frees;
+    uint64_t native_ns; /* Simulated time of native calls in this pass. */
+    char apart[128];    /* Keeps players off each other's cache lines. */
+} bench_player;
+
+typedef struct bench_stage {
+    const bench_trace *trace;
+    const device_ops *device;
+    bench_contender *contender;
+    bool kernels;
+
+    cudaStream_t *streams;   /* one for each stream of the trace */
+    size_t streams_made;     /* of them, those that exist */
+    _Atomic(void *) *blocks; /* where each block of the trace lies; NULL: not live */
+    bench_player *players;
+    size_t player_count;
+    size_t window_events; /* Players meet after so many events of the trace. */
+
+    bench_rendezvous rendezvous;
+    atomic_size_t live_bytes, peak_live_bytes; /* as requested, in true order */
+    atomic_bool failed;
+    char error[BENCH_ERROR_CHARS]; /* Written by the thread that set failed. */
+    bench_progress progress;       /* Used by player 0. */
+} bench_stage;
+
+/*
+ * Make the streams and share the events out: to one player, or to one for each
+ * stream. On failure stage->error says why; destroy it all the same.
+ */
+bool bench_stage_create(bench_stage *stage, const bench_trace *trace, bench_contender *contender,
+                        bool per_stream, bool kernels);
+
+/* Everything is idle: no player runs, no block is live unless the run failed. */
+void bench_stage_destroy(bench_stage *stage);
+
+/* Forget the last pass: peaks, latencies, simulated time. */
+void bench_stage_reset(bench_stage *stage);
+
+/* The first failure is kept. Any thread. Returns false, to be passed on. */
+bool bench_stage_fail(bench_stage *stage, const char *call, const char *reason);
+
+#endif
