@@ -48,7 +48,8 @@ gp_files() {
     else
         local pattern
         for pattern in "$@"; do
-            find . \( -name '.git' -o -name 'build*' \) -prune -o -type f -name "$pattern" -print
+            find . \( -name .git -o -name build -o -name 'build-*' \) -prune -o \
+                -type f -path "./$pattern" -print
         done | sed 's|^\./||'
     fi | LC_ALL=C sort
 }
