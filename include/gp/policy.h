@@ -1,0 +1,115 @@
+/**
+ * @file
+ * Placement policies: how one stream's free memory is cut and joined.
+ *
+ * A policy sees addresses and sizes, never CUDA, never a lock, never a thread:
+ * the pool makes one instance for each stream, calls it with that stream's
+ * cache locked, and has already settled the order of every free. What a policy
+ * may rely on is written at each slot below.
+ *
+ * Words: a *segment* is a contiguous span the pool hands to the policy to cut;
+ * a *span* is any piece of one; a *block* is a span that was taken.
+ */
+#ifndef GP_POLICY_H
+#define GP_POLICY_H
+
+#include "gp/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Every address and size a policy sees is a multiple of this many bytes. */
+#define GP_GRANULE_BYTES 512u
+
+/** A piece of device memory. */
+typedef struct gp_span {
+    uintptr_t base; /**< Device address, a multiple of GP_GRANULE_BYTES. */
+    size_t bytes;   /**< Length, a multiple of GP_GRANULE_BYTES, not 0. */
+} gp_span;
+
+/** What a policy is told about the pool when an instance is made. */
+typedef struct gp_policy_params {
+    uint32_t struct_bytes; /**< sizeof(gp_policy_params) of the pool. */
+    size_t large_bytes;    /**< Requests above this are large: gp_pool_config. */
+} gp_policy_params;
+
+/** What an instance reports about its free memory. */
+typedef struct gp_policy_usage {
+    size_t free_bytes;         /**< Sum of all free spans. */
+    size_t largest_free_bytes; /**< The largest request that take() would meet now. */
+    size_t metadata_bytes;     /**< Host memory of the instance. */
+} gp_policy_usage;
+
+/**
+ * A placement policy. A const table, returned by an accessor.
+ *
+ * The pool copies it at creation: slots after struct_bytes that a policy built
+ * against an older header does not know are filled with defaults.
+ */
+typedef struct gp_policy_ops {
+    uint32_t struct_bytes; /**< sizeof(gp_policy_ops) the policy was built with. */
+    const char *name;      /**< Shown in statistics, traces and reports. */
+
+    /** Required. Make an instance. @return GP_OK or GP_ERR_OUT_OF_HOST_MEMORY. */
+    gp_status (*create)(void **state, const gp_policy_params *params);
+
+    /** Required. Drop an instance, whatever it still holds. */
+    void (*destroy)(void *state);
+
+    /**
+     * Required. Take charge of a segment, all of it free. It does not overlap
+     * any other, and may touch one: spans are never joined across segments.
+     * @return GP_OK or GP_ERR_OUT_OF_HOST_MEMORY (then nothing has changed).
+     */
+    gp_status (*add_segment)(void *state, gp_span segment);
+
+    /**
+     * Required. Give up a segment that is wholly free.
+     * @return false, and change nothing, if a block of it is taken or @p base
+     *         is no segment's start.
+     */
+    bool (*remove_segment)(void *state, uintptr_t base);
+
+    /**
+     * Required. Is the segment at @p base wholly free? Caches of the policy
+     * that join on demand count as free.
+     */
+    bool (*segment_is_free)(const void *state, uintptr_t base);
+
+    /**
+     * Required. Choose a free span for a request and take it.
+     *
+     * @param bytes      A multiple of GP_GRANULE_BYTES, not 0; the block gets
+     *                   exactly so many.
+     * @param alignment  A power of two, at least GP_GRANULE_BYTES.
+     * @param base       [out] Its start.
+     * @return false, and change nothing, if nothing fits.
+     */
+    bool (*take)(void *state, size_t bytes, size_t alignment, uintptr_t *base);
+
+    /**
+     * Required. A block comes back, with the size it was taken with. Joins
+     * free neighbours at once. Must not fail: whatever memory the bookkeeping
+     * needs was set aside by take().
+     */
+    void (*give)(void *state, gp_span block);
+
+    /** Required. Sum up the free memory. O(log n) or better. */
+    void (*usage)(const void *state, gp_policy_usage *usage);
+
+    /** Optional. Check every invariant of the instance; default: true. */
+    bool (*is_valid)(const void *state);
+} gp_policy_ops;
+
+/**
+ * The default policy. Small objects from slabs, requests up to large_bytes from
+ * a buddy system by size class, larger ones best fit from whole segments.
+ */
+GP_API const gp_policy_ops *gp_policy_cache_first(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,345 @@
+/**
+ * @file
+ * Pools: create, allocate, free, trim.
+ *
+ * Call order and argument order mirror CUDA's stream-ordered allocator, so a
+ * program moves over by renaming its calls.
+ */
+#ifndef GP_POOL_H
+#define GP_POOL_H
+
+#include "gp/policy.h"
+#include "gp/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Which device implementation a pool stands on. */
+typedef enum gp_backend_kind {
+    GP_BACKEND_AUTO = 0, /**< CUDA if a driver and a device are there, else simulated. */
+    GP_BACKEND_CUDA = 1, /**< A CUDA device, or creation fails. */
+    GP_BACKEND_SIM = 2   /**< The simulated device of gp/sim.h. */
+} gp_backend_kind;
+
+/** What a stream may do with blocks that lie idle on another stream. */
+typedef enum gp_share_mode {
+    GP_SHARE_WAIT = 0,      /**< Use completed ones first, then queue a wait, then grow. */
+    GP_SHARE_COMPLETED = 1, /**< Use only those whose last use has completed. */
+    GP_SHARE_NEVER = 2      /**< Every stream keeps what it once used. */
+} gp_share_mode;
+
+/**
+ * How a pool is made. Fill it with gp_pool_config_init(), then change fields.
+ *
+ * Zero in a size field means the default that is given here.
+ */
+typedef struct gp_pool_config {
+    uint32_t struct_bytes;   /**< sizeof(gp_pool_config); set by gp_pool_config_init(). */
+    int device;              /**< Device ordinal. Default 0. */
+    gp_backend_kind backend; /**< Default GP_BACKEND_AUTO. */
+    gp_share_mode share;     /**< Default GP_SHARE_WAIT. */
+
+    /** Placement of each stream's free memory. NULL: gp_policy_cache_first(). */
+    const gp_policy_ops *policy;
+
+    /** Native pool to take memory from. NULL: the pool makes one of its own.
+     *  A given pool must outlive this one; gp changes none of its attributes
+     *  and does not trim it, except in gp_pool_trim_to(). */
+    cudaMemPool_t native_pool;
+
+    /** Least alignment of every block in bytes, a power of two from 256 to
+     *  2 MiB. Blocks are multiples of 512 bytes, so 256 behaves as 512.
+     *  Default 512. */
+    size_t alignment;
+
+    /** Requests above this many bytes bypass L1 and the buddy system; a power
+     *  of two from 64 KiB to 64 MiB. Default 1 MiB. */
+    size_t large_bytes;
+
+    /** Segments taken from the native pool are multiples of this many bytes; a
+     *  power of two from 2 MiB to 1 GiB. Default 2 MiB. */
+    size_t segment_bytes;
+
+    /** Most bytes the pool may reserve. Default: no limit but the device. */
+    size_t max_bytes;
+
+    /** Most bytes one thread cache (L1) may hold. Default 4 MiB. */
+    size_t l1_bytes;
+
+    /** Most blocks of one size class in a thread cache, 1 to 256. Default 64. */
+    uint32_t l1_depth;
+
+    /** A class of a thread cache is refilled once it holds less than this
+     *  share of its depth, in percent, 0 to 90. Default 20. 0 refills only
+     *  when it is empty, as does any depth too small for the share to matter. */
+    uint32_t l1_refill_percent;
+} gp_pool_config;
+
+/**
+ * Fill a config with the defaults above.
+ *
+ * @param config  [out] Must not be NULL; a NULL is ignored.
+ */
+GP_API void gp_pool_config_init(gp_pool_config *config);
+
+/**
+ * Create a pool on one device.
+ *
+ * Takes the device's primary context and creates a native pool whose release
+ * threshold is unlimited: gp alone decides when memory goes back. Reserves
+ * nothing yet.
+ *
+ * @param pool    [out] The new pool; destroy it with gp_pool_destroy().
+ * @param config  NULL for the defaults, else filled by gp_pool_config_init().
+ *
+ * @retval GP_OK                      *pool is set.
+ * @retval GP_ERR_INVALID_ARGUMENT    @p pool is NULL.
+ * @retval GP_ERR_VERSION_MISMATCH    config->struct_bytes is wrong.
+ * @retval GP_ERR_INVALID_CONFIG      A field is out of range; the text names it.
+ * @retval GP_ERR_UNSUPPORTED         No such device, or it has no memory pools.
+ * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
+ * @retval GP_ERR_WRONG_PROCESS       In a child forked after gp was first used.
+ * @retval GP_ERR_SHUTDOWN            The process is exiting.
+ * @retval GP_ERR_CUDA                Any other native failure.
+ *
+ * Thread-safe.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_create(gp_pool **pool, const gp_pool_config *config);
+
+/**
+ * Destroy a pool and give all its memory back.
+ *
+ * No other thread may be inside a call on this pool. Work that still uses freed
+ * blocks may be queued: the memory is released in stream order, not at once.
+ *
+ * @param pool  The pool. A default pool cannot be destroyed.
+ *
+ * @retval GP_OK                The pool is gone.
+ * @retval GP_ERR_BUSY          Allocations are live: gp_last_error() lists the
+ *                              first of them. The pool is unchanged.
+ * @retval GP_ERR_INVALID_POOL  Not a pool, destroyed already, or a default pool.
+ * @retval GP_ERR_WRONG_PROCESS In a forked child. Nothing was done.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_destroy(gp_pool *pool);
+
+/**
+ * Destroy a pool although allocations are live.
+ *
+ * The live allocations become invalid in stream order: after the work queued so
+ * far on the stream each was allocated on. Their pointers must not be used or
+ * freed again; a later gp_free_async() of one returns GP_ERR_NOT_OWNED.
+ *
+ * @copydetails gp_pool_destroy
+ */
+GP_API GP_NODISCARD gp_status gp_pool_destroy_forced(gp_pool *pool);
+
+/**
+ * The pool that gp_alloc_async() uses for streams of one device.
+ *
+ * Created with the default config on first use; lives until the process ends.
+ * It is gp's own: the device's default native pool is not touched.
+ *
+ * @param pool    [out] The pool.
+ * @param device  Device ordinal, from 0.
+ *
+ * @retval GP_OK                    *pool is set.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p pool is NULL.
+ * @retval others                   As gp_pool_create().
+ *
+ * Thread-safe. Mirrors cudaDeviceGetDefaultMemPool().
+ */
+GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
+
+/**
+ * Allocate device memory in stream order, from the default pool of the stream's
+ * device.
+ *
+ * Work submitted to @p stream after this call, and up to the matching
+ * gp_free_async(), may use the block. Work on any other stream must first be
+ * ordered after this call, with an event.
+ *
+ * The look-up goes thread cache (L1), stream cache (L2), idle blocks of other
+ * streams, native pool (L3).
+ *
+ * While @p stream captures, the call passes through to the native allocator and
+ * becomes a memory node of the graph.
+ *
+ * @param ptr     [out] Device address, a multiple of 512. NULL if @p bytes is 0.
+ *                Unchanged on failure.
+ * @param bytes   Size wanted, in bytes. 0 is allowed and gives NULL.
+ * @param stream  Stream that uses the block first. NULL, cudaStreamLegacy and
+ *                cudaStreamPerThread are allowed.
+ *
+ * @retval GP_OK                    *ptr is set.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p ptr is NULL.
+ * @retval GP_ERR_SIZE_OVERFLOW     @p bytes is more than any device holds.
+ * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream.
+ * @retval GP_ERR_OUT_OF_MEMORY     The device is full, also after every idle
+ *                                  block of the pool was given back.
+ * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
+ * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
+ *                                  stream captures, so it cannot be used now.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN, GP_ERR_CUDA  See gp/status.h.
+ *
+ * Thread-safe.
+ *
+ * @see CUDA Programming Guide, "Stream-Ordered Memory Allocator", for the
+ *      ordering rules this call keeps. Mirrors cudaMallocAsync().
+ */
+GP_API GP_NODISCARD gp_status gp_alloc_async(void **ptr, size_t bytes, cudaStream_t stream);
+
+/**
+ * Allocate device memory in stream order from a pool.
+ *
+ * As gp_alloc_async(), but from @p pool. Mirrors cudaMallocFromPoolAsync().
+ *
+ * @param ptr     [out] See gp_alloc_async().
+ * @param bytes   See gp_alloc_async().
+ * @param pool    Pool to allocate from; may be shared between threads.
+ * @param stream  A stream of the pool's device.
+ *
+ * @retval GP_ERR_INVALID_POOL  @p pool is NULL or destroyed.
+ * @retval GP_ERR_WRONG_DEVICE  @p stream belongs to another device.
+ * @retval others               As gp_alloc_async().
+ */
+GP_API GP_NODISCARD gp_status gp_alloc_from_pool_async(void **ptr, size_t bytes, gp_pool *pool,
+                                                       cudaStream_t stream);
+
+/**
+ * Allocate with a larger alignment than the pool's.
+ *
+ * @param alignment  A power of two from 1 byte to 2 MiB. Values up to the
+ *                   pool's own alignment change nothing.
+ *
+ * The other parameters and the statuses are those of
+ * gp_alloc_from_pool_async(); @retval GP_ERR_INVALID_ARGUMENT also if
+ * @p alignment is not a power of two or too large.
+ */
+GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_t bytes,
+                                                               size_t alignment, gp_pool *pool,
+                                                               cudaStream_t stream);
+
+/**
+ * Free a block in stream order; the pool is found from the pointer.
+ *
+ * Every use of the block must be ordered before this call on @p stream, or have
+ * been announced with gp_record_use(). @p stream need not be the stream of the
+ * allocation. The block may be handed out again on @p stream at once, and on
+ * another stream after what was queued so far on @p stream.
+ *
+ * While @p stream captures: a block that was allocated in a capture is freed by
+ * a memory node of the graph; any other block is refused, since the graph may
+ * be replayed after the block has found a new owner.
+ *
+ * After fork (in the child) and once the process exits, the call does nothing
+ * and returns GP_OK: the memory is gone with the process.
+ *
+ * @param ptr     What an alloc call returned; NULL is allowed and does nothing.
+ * @param stream  A stream of the block's device.
+ *
+ * @retval GP_OK                    The block is free, in stream order.
+ * @retval GP_ERR_NOT_OWNED         gp never handed out @p ptr, or the memory was
+ *                                  given back since.
+ * @retval GP_ERR_INTERIOR_POINTER  @p ptr lies inside a block.
+ * @retval GP_ERR_DOUBLE_FREE       The block is free already.
+ * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream.
+ * @retval GP_ERR_WRONG_DEVICE      @p stream belongs to another device.
+ * @retval GP_ERR_CAPTURE           See above. The block stays live.
+ *
+ * A refused free changes nothing. Never fails for want of memory. Thread-safe.
+ *
+ * Mirrors cudaFreeAsync().
+ */
+GP_API GP_NODISCARD gp_status gp_free_async(void *ptr, cudaStream_t stream);
+
+/**
+ * Bytes that may be used at @p ptr, which are at least the bytes asked for.
+ *
+ * @param ptr    Start of a live block.
+ * @param bytes  [out] Its usable size.
+ *
+ * @retval GP_OK  *bytes is set.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p bytes is NULL.
+ * @retval GP_ERR_NOT_OWNED, GP_ERR_INTERIOR_POINTER, GP_ERR_DOUBLE_FREE  As
+ *         gp_free_async().
+ */
+GP_API GP_NODISCARD gp_status gp_usable_size(const void *ptr, size_t *bytes);
+
+/**
+ * Give idle memory back to the device.
+ *
+ * Flushes every thread cache, joins free neighbours, releases wholly free
+ * segments until no more than @p min_bytes_to_keep are reserved, then trims the
+ * native pool. Memory whose last use the device has not completed is skipped:
+ * call again later.
+ *
+ * @param pool               The pool.
+ * @param min_bytes_to_keep  Reserved bytes to keep at least; 0 gives back all.
+ *
+ * @retval GP_OK                Done, also if nothing could be given back.
+ * @retval GP_ERR_INVALID_POOL  NULL or destroyed.
+ *
+ * May take long (about 1 µs a MiB). Thread-safe. Mirrors cudaMemPoolTrimTo().
+ */
+GP_API GP_NODISCARD gp_status gp_pool_trim_to(gp_pool *pool, size_t min_bytes_to_keep);
+
+/** One line of a plan for gp_pool_reserve(): @c count blocks of @c bytes each. */
+typedef struct gp_reserve_entry {
+    size_t bytes; /**< Size of a block as it will be asked for, at least 1. */
+    size_t count; /**< How many of them will be live at once. */
+} gp_reserve_entry;
+
+/**
+ * Have memory ready on a stream before it is asked for.
+ *
+ * Afterwards a program that holds no more than the planned blocks at once on
+ * @p stream finds them without growing the pool.
+ *
+ * @param pool    The pool.
+ * @param stream  The stream that will ask; not capturing.
+ * @param plan    @p count entries.
+ * @param count   Number of entries; 0 does nothing.
+ *
+ * @retval GP_OK  The plan is met.
+ * @retval others As gp_alloc_from_pool_async(). What was reserved until then
+ *                stays cached.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream,
+                                              const gp_reserve_entry *plan, size_t count);
+
+/**
+ * The native pool behind a pool.
+ *
+ * @param pool    The pool.
+ * @param native  [out] A cudaMemPool_t (on the simulated device: a pool of
+ *                gp/sim.h). It stays gp's own: do not destroy it.
+ *
+ * @retval GP_OK                    *native is set.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p native is NULL.
+ * @retval GP_ERR_INVALID_POOL      NULL or destroyed.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_native_handle(gp_pool *pool, cudaMemPool_t *native);
+
+/** Which backend a pool got, and the device's name, for reports. */
+typedef struct gp_device_info {
+    uint32_t struct_bytes;   /**< sizeof(gp_device_info); set by the caller. */
+    gp_backend_kind backend; /**< GP_BACKEND_CUDA or GP_BACKEND_SIM. */
+    int device;              /**< Ordinal. */
+    char name[128];          /**< For example "NVIDIA H200", "simulated device". */
+    size_t total_bytes;      /**< Memory of the device. */
+} gp_device_info;
+
+/**
+ * Describe the device a pool stands on.
+ *
+ * @retval GP_OK, GP_ERR_INVALID_ARGUMENT, GP_ERR_INVALID_POOL,
+ *         GP_ERR_VERSION_MISMATCH
+ */
+GP_API GP_NODISCARD gp_status gp_pool_get_device(gp_pool *pool, gp_device_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,125 @@
+/**
+ * @file
+ * What a pool holds and what it did: counters, a walk, and a self-check.
+ */
+#ifndef GP_STATS_H
+#define GP_STATS_H
+
+#include "gp/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Counters of a pool. All sizes are in bytes after rounding to size classes,
+ * one unit everywhere, so that
+ *
+ *     reserved_bytes = live_bytes + cached_bytes
+ *
+ * whenever no call is in progress. Hits follow from requests: a request that is
+ * not a miss of a tier is a hit there.
+ */
+typedef struct gp_pool_stats {
+    uint32_t struct_bytes; /**< sizeof(gp_pool_stats); set by the caller. */
+
+    uint64_t live_bytes;          /**< Held by callers. */
+    uint64_t live_bytes_high;     /**< Peak since creation or gp_pool_reset_peak(); exact with
+                                       one thread, else up to one L1 bound a thread too low. */
+    uint64_t live_blocks;         /**< Allocations held by callers. */
+    uint64_t cached_bytes;        /**< Free inside gp, wherever. */
+    uint64_t l1_cached_bytes;     /**< Of these, in thread caches. */
+    uint64_t pending_bytes;       /**< Of these, behind a fence not yet seen complete. */
+    uint64_t reserved_bytes;      /**< Held from the native pool. */
+    uint64_t reserved_bytes_high; /**< Its peak. */
+    uint64_t native_reserved_bytes;      /**< What the native pool holds from the device. */
+    uint64_t native_reserved_bytes_high; /**< Its peak. */
+    uint64_t metadata_bytes;             /**< Host memory of gp for this pool. */
+
+    uint64_t requests;      /**< Allocations asked for, zero bytes and captures aside. */
+    uint64_t frees;         /**< Blocks freed. */
+    uint64_t l1_hits;       /**< Served by a thread cache without touching L2. */
+    uint64_t l2_hits;       /**< Served by the stream's own cache. */
+    uint64_t shared_hits;   /**< Served from another stream's idle memory. */
+    uint64_t shared_waits;  /**< Of these, behind a queued wait. */
+    uint64_t l1_refills;    /**< Batches brought from L2 to L1. */
+    uint64_t l1_flushes;    /**< Batches sent from L1 to L2. */
+    uint64_t remote_frees;  /**< Blocks sent back to their home stream behind a fence. */
+    uint64_t captured;      /**< Calls passed through to a graph. */
+    uint64_t failures;      /**< Allocations that failed. */
+    uint64_t native_allocs; /**< Calls to the native pool. */
+    uint64_t native_frees;
+    uint64_t native_trims;
+    uint64_t event_records;
+    uint64_t event_queries;
+    uint64_t stream_waits;
+
+    uint32_t streams; /**< Stream caches in use. */
+    uint32_t threads; /**< Thread caches in use. */
+} gp_pool_stats;
+
+/**
+ * Read a pool's counters.
+ *
+ * Sums per-thread counters without stopping anybody: exact when no other call
+ * is in progress, else each number is one the pool passed through recently.
+ *
+ * @param pool   The pool.
+ * @param stats  [out] struct_bytes set by the caller.
+ *
+ * @retval GP_OK                    *stats is filled.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p stats is NULL.
+ * @retval GP_ERR_VERSION_MISMATCH  stats->struct_bytes is wrong.
+ * @retval GP_ERR_INVALID_POOL      NULL or destroyed.
+ *
+ * Thread-safe.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_get_stats(gp_pool *pool, gp_pool_stats *stats);
+
+/** Start the peaks anew from the present values. @retval GP_OK, GP_ERR_INVALID_POOL */
+GP_API GP_NODISCARD gp_status gp_pool_reset_peak(gp_pool *pool);
+
+/**
+ * Check every invariant of a pool's data structures.
+ *
+ * Takes time linear in what the pool holds. No other call on the pool may be in
+ * progress.
+ *
+ * @retval GP_OK               All hold.
+ * @retval GP_ERR_INVALID_POOL NULL or destroyed; or an invariant is broken, and
+ *                             gp_last_error() names it.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_check(gp_pool *pool);
+
+/** What gp_pool_walk() found. */
+typedef enum gp_walk_kind {
+    GP_WALK_SEGMENT = 0, /**< A span held from the native pool or from another stream. */
+    GP_WALK_LIVE = 1,    /**< An allocation. */
+    GP_WALK_CACHED = 2   /**< A block in a thread cache or on its way back. */
+} gp_walk_kind;
+
+/** One thing in a pool. */
+typedef struct gp_walk_entry {
+    gp_walk_kind kind;
+    const void *address; /**< Device address. */
+    size_t bytes;        /**< Size after rounding. */
+    uint64_t stream_id;  /**< The stream whose cache owns it. */
+} gp_walk_entry;
+
+/** Called for each entry; return false to stop. Must not call into the pool. */
+typedef bool (*gp_walk_fn)(const gp_walk_entry *entry, void *user);
+
+/**
+ * Visit every segment and block of a pool, by segment, in address order.
+ *
+ * No other call on the pool may be in progress.
+ *
+ * @retval GP_OK, GP_ERR_INVALID_ARGUMENT (NULL @p visit), GP_ERR_INVALID_POOL
+ */
+GP_API GP_NODISCARD gp_status gp_pool_walk(gp_pool *pool, gp_walk_fn visit, void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
