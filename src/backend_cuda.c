@@ -143,6 +143,17 @@ static void cuda_stream_destroy(gp_backend *backend, cudaStream_t stream)
     gp_cuda_frame_leave(&frame);
 }
 
+/* While a stream captures, the driver refuses to wait for all of them. */
+static gp_status cuda_synchronize(gp_backend *backend)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+    int result = gp_cuda.context_synchronize();
+    return leave(&frame, result, "cuCtxSynchronize");
+}
+
 /* ---- events ---- */
 
 static gp_status cuda_event_create(gp_backend *backend, gp_native_event *event)
@@ -469,6 +480,7 @@ const gp_backend_ops *gp_backend_cuda(void)
         .stream_wait = cuda_stream_wait,
         .stream_create = cuda_stream_create,
         .stream_destroy = cuda_stream_destroy,
+        .synchronize = cuda_synchronize,
         .mem_info = cuda_mem_info,
     };
     return &ops;

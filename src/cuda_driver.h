@@ -78,6 +78,7 @@ typedef struct gp_cu_pool_props {
     ENTRY(context_get_device, "cuCtxGetDevice", "", 2000, (int *device))                           \
     ENTRY(context_push, "cuCtxPushCurrent", "_v2", 4000, (gp_cu_context context))                  \
     ENTRY(context_pop, "cuCtxPopCurrent", "_v2", 4000, (gp_cu_context * context))                  \
+    ENTRY(context_synchronize, "cuCtxSynchronize", "", 2000, (void))                               \
     ENTRY(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", "", 10010, (int *mode))      \
     ENTRY(stream_create, "cuStreamCreate", "", 2000, (cudaStream_t * stream, unsigned flags))      \
     ENTRY(stream_destroy, "cuStreamDestroy", "_v2", 4000, (cudaStream_t stream))                   \

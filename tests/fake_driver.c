@@ -197,6 +197,11 @@ EXPORT(int, cuCtxPopCurrent_v2, (gp_cu_context * context))
     return answer(__func__);
 }
 
+EXPORT(int, cuCtxSynchronize, (void))
+{
+    return answer_unsafe(__func__);
+}
+
 EXPORT(int, cuThreadExchangeStreamCaptureMode, (int *mode))
 {
     int result = answer(__func__);

@@ -354,6 +354,11 @@ static gp_status call_stream_destroy(void)
     return GP_OK;
 }
 
+static gp_status call_synchronize(void)
+{
+    return ops->synchronize(backend);
+}
+
 static const struct {
     call *function;
     const char *native; /* the driver call it stands for */
@@ -373,6 +378,7 @@ static const struct {
     {call_event_query, "cuEventQuery", true},
     {call_stream_wait, "cuStreamWaitEvent", true},
     {call_stream_create, "cuStreamCreate", true},
+    {call_synchronize, "cuCtxSynchronize", true},
     {call_stream_destroy, "cuStreamDestroy_v2", false},
 };
 enum { CALL_COUNT = sizeof(calls) / sizeof(calls[0]) };
