@@ -1,0 +1,113 @@
+/* The public allocation calls. The hit is here, in full; all else is elsewhere. */
+#include "gp/pool.h"
+#include "error.h"
+#include "pool.h"
+#include "thread.h"
+#include "tiers.h"
+
+/* ---- past the hit ------------------------------------------------------------ */
+
+/* Inside a capture the allocation becomes a memory node of the graph. */
+static gp_status alloc_captured(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream)
+{
+    void *block;
+    gp_status status =
+        pool->backend->ops->alloc(pool->backend, &block, bytes, pool->global.native, stream);
+    if (status != GP_OK)
+        return status;
+    status = gp_captured_blocks_add(&pool->captured, (uintptr_t)block);
+    if (status != GP_OK) {
+        (void)pool->backend->ops->free(pool->backend, block, stream);
+        return status;
+    }
+    (void)gp_counter_add_shared(&pool->captured.calls, 1);
+    *ptr = block;
+    return GP_OK;
+}
+
+static gp_status alloc_eager(void **ptr, size_t bytes, size_t alignment, const gp_target *target,
+                             cudaStream_t stream)
+{
+    const gp_pool_config *config = &target->pool->config;
+    const gp_request request = gp_request_make(
+        bytes, alignment > config->alignment ? alignment : config->alignment, config->large_bytes);
+    uintptr_t base;
+    gp_status status = gp_tiers_alloc(target, stream, &request, &base);
+    if (status != GP_OK)
+        return status;
+
+    gp_tiers_settle(target, stream);
+    if (target->cache->listener != NULL)
+        target->cache->listener->note_alloc((void *)base, request.bytes, stream);
+    *ptr = (void *)base;
+    return GP_OK;
+}
+
+static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
+                                        cudaStream_t stream)
+{
+    if (ptr == NULL)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "ptr is NULL");
+    if (bytes > GP_MAX_REQUEST_BYTES)
+        return gp_error_set(GP_ERR_SIZE_OVERFLOW, "%zu bytes are more than any device has", bytes);
+
+    gp_target target;
+    gp_status status = gp_thread_resolve(pool, stream, &target);
+    if (status != GP_OK)
+        return status;
+    if (bytes == 0) {
+        *ptr = NULL;
+        return GP_OK;
+    }
+    if (target.cache == NULL)
+        return alloc_captured(ptr, bytes, target.pool, stream);
+    return alloc_eager(ptr, bytes, alignment, &target, stream);
+}
+
+/* ---- the calls ------------------------------------------------------------------- */
+
+static inline gp_status alloc(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream)
+{
+    gp_thread_cache *cache = gp_thread_find(pool, stream);
+    /* Zero bytes wrap around and leave the fast path with the large ones. */
+    if (GP_UNLIKELY(cache == NULL || ptr == NULL || bytes - 1 >= cache->small_bytes))
+        return alloc_slow(ptr, bytes, 1, pool, stream);
+
+    uint32_t size_class = gp_size_class_of(bytes);
+    uintptr_t base = gp_thread_cache_pop(cache, size_class);
+    if (GP_UNLIKELY(base == 0))
+        return alloc_slow(ptr, bytes, 1, pool, stream);
+    if (GP_UNLIKELY(cache->listener != NULL))
+        cache->listener->note_alloc((void *)base, gp_size_class_bytes(size_class), stream);
+    *ptr = (void *)base;
+    return GP_OK;
+}
+
+gp_status gp_alloc_async(void **ptr, size_t bytes, cudaStream_t stream)
+{
+    return alloc(ptr, bytes, NULL, stream);
+}
+
+static GP_NOINLINE gp_status no_pool(void)
+{
+    return gp_error_set(GP_ERR_INVALID_POOL, "pool is NULL");
+}
+
+gp_status gp_alloc_from_pool_async(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream)
+{
+    if (GP_UNLIKELY(pool == NULL))
+        return no_pool();
+    return alloc(ptr, bytes, pool, stream);
+}
+
+gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_t bytes, size_t alignment,
+                                           gp_pool *pool, cudaStream_t stream)
+{
+    const size_t most = (size_t)2 << 20;
+    if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > most)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT,
+                            "alignment %zu is not a power of two up to 2 MiB", alignment);
+    if (pool == NULL)
+        return no_pool();
+    return alloc_slow(ptr, bytes, alignment, pool, stream);
+}

@@ -1,0 +1,102 @@
+#include "block.h"
+
+#include "address_table.h"
+#include "error.h"
+
+static bool is_outstanding(uint32_t value)
+{
+    uint32_t state = value & GP_RECORD_STATE_MASK;
+    return state == GP_STATE_LIVE || state == GP_STATE_CACHED || state == GP_STATE_PARKED;
+}
+
+static void describe(gp_page *page, uintptr_t base, gp_block *block)
+{
+    gp_record *record = gp_page_record(page, base);
+    block->pool = page->pool;
+    block->slot = (gp_slot){.base = base, .record = record};
+    block->value = gp_record_get(record);
+    block->bytes = gp_page_block_bytes(page, block->value);
+}
+
+/* The nearest outstanding block that starts at or below `address`, as far as the
+ * segment goes. Slow: for pointers that name no block. */
+static bool find_below(const gp_segment *segment, uintptr_t address, gp_block *block)
+{
+    uintptr_t granule = address & ~((uintptr_t)GP_GRANULE_BYTES - 1);
+    for (;;) {
+        gp_page *page = gp_address_table_page(granule);
+        if (page == NULL) {
+            granule &= ~(GP_PAGE_BYTES - 1); /* No block starts in this page. */
+        } else if (is_outstanding(gp_record_get(gp_page_record(page, granule)))) {
+            describe(page, granule, block);
+            return true;
+        }
+        if (granule <= segment->span.base)
+            return false;
+        granule -= GP_GRANULE_BYTES;
+    }
+}
+
+static bool find_containing(uintptr_t address, gp_block *block)
+{
+    const gp_segment *segment = gp_address_table_segment(address);
+    return segment != NULL && find_below(segment, address, block) &&
+           address - block->slot.base < block->bytes;
+}
+
+static gp_status explain(const void *ptr, gp_block *block)
+{
+    uintptr_t address = (uintptr_t)ptr;
+    if (find_containing(address, block)) {
+        if (gp_block_state(block) == GP_STATE_LIVE)
+            return gp_error_set(
+                GP_ERR_INTERIOR_POINTER, "%p lies %zu bytes inside the block at %p of %zu bytes",
+                ptr, address - block->slot.base, (const void *)block->slot.base, block->bytes);
+        return gp_error_set(GP_ERR_DOUBLE_FREE, "%p lies in the block at %p, which is free already",
+                            ptr, (const void *)block->slot.base);
+    }
+    gp_page *page = gp_address_table_page(address);
+    if (page != NULL && address % GP_GRANULE_BYTES == 0 &&
+        (gp_record_get(gp_page_record(page, address)) & GP_RECORD_STATE_MASK) == GP_STATE_FREED)
+        return gp_error_set(GP_ERR_DOUBLE_FREE, "the block at %p is free already", ptr);
+    if (gp_address_table_segment(address) != NULL)
+        return gp_error_set(GP_ERR_NOT_OWNED, "%p lies in free memory of a pool", ptr);
+    return gp_error_set(GP_ERR_NOT_OWNED, "%p is not memory that gp holds", ptr);
+}
+
+gp_status gp_block_at(const void *ptr, gp_block *block)
+{
+    uintptr_t base = (uintptr_t)ptr;
+    gp_page *page = gp_address_table_page(base);
+    if (page != NULL && base % GP_GRANULE_BYTES == 0) {
+        describe(page, base, block);
+        if (gp_block_state(block) == GP_STATE_LIVE)
+            return GP_OK;
+    }
+    return explain(ptr, block);
+}
+
+gp_status gp_block_containing(const void *ptr, gp_block *block)
+{
+    if (find_containing((uintptr_t)ptr, block) && gp_block_state(block) == GP_STATE_LIVE)
+        return GP_OK;
+    return explain(ptr, block);
+}
+
+bool gp_block_next(const gp_segment *segment, uintptr_t *address, gp_block *block)
+{
+    uintptr_t end = segment->span.base + segment->span.bytes;
+    while (*address < end) {
+        gp_page *page = gp_address_table_page(*address);
+        if (page == NULL || gp_address_table_segment(*address) != segment) {
+            *address = (*address & ~(GP_PAGE_BYTES - 1)) + GP_PAGE_BYTES;
+        } else if (is_outstanding(gp_record_get(gp_page_record(page, *address)))) {
+            describe(page, *address, block);
+            *address += block->bytes;
+            return true;
+        } else {
+            *address += GP_GRANULE_BYTES;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,208 @@
+/* The public free call, and the recording of uses. The hit is here, in full. */
+#include "gp/pool.h"
+#include "gp/stream.h"
+#include "address_table.h"
+#include "block.h"
+#include "error.h"
+#include "pool.h"
+#include "registry.h"
+#include "thread.h"
+#include "tiers.h"
+
+/* ---- addresses of graphs ------------------------------------------------------- */
+
+static bool has_captured(gp_pool *pool, const void *ptr)
+{
+    return gp_captured_blocks_has(&pool->captured, (uintptr_t)ptr);
+}
+
+/* A graph's allocation: freed by a node inside a capture, by the driver outside
+ * one, which knows whether the graph has been launched. */
+static gp_status free_captured(gp_pool *pool, void *ptr, cudaStream_t stream)
+{
+    (void)gp_counter_add_shared(&pool->captured.calls, 1);
+    return pool->backend->ops->free(pool->backend, ptr, stream);
+}
+
+/* An eager block is freed inside a capture: it is not free before that ends. */
+static gp_status park(const gp_block *block, cudaStream_t stream)
+{
+    gp_pool *pool = block->pool;
+    const gp_parked_block parked = {
+        .slot = block->slot,
+        .bytes = block->bytes,
+        .stream_id = gp_thread_known_id(pool, stream),
+    };
+    gp_status status = gp_captured_blocks_park(&pool->captured, &parked);
+    if (status != GP_OK)
+        return status;
+    gp_record_set(block->slot.record, (block->value & ~GP_RECORD_STATE_MASK) | GP_STATE_PARKED);
+    gp_process_bump_epoch();
+    return GP_OK;
+}
+
+/* ---- blocks that other streams use ------------------------------------------------- */
+
+/* Which of the recorded uses are still under way? They move to the batch; what
+ * does not fit there is waited for by the stream. */
+static void carry_uses(gp_pool *pool, gp_use *use, gp_batch *batch, cudaStream_t stream)
+{
+    gp_fence_store *fences = &pool->fences;
+    for (uint32_t i = 0; i < use->count; i++) {
+        if (gp_fence_poll(fences, use->fences[i]))
+            continue;
+        if (batch->fence_count < GP_BATCH_FENCES - 1)
+            batch->fences[batch->fence_count++] = gp_fence_retain(use->fences[i]);
+        else
+            (void)gp_fence_wait(fences, use->fences[i], stream);
+    }
+}
+
+static void send_used_home(const gp_block *block, gp_batch *batch, const gp_target *target,
+                           cudaStream_t stream)
+{
+    gp_pool *pool = block->pool;
+    gp_stream_cache *home = gp_address_table_segment(block->slot.base)->home;
+    gp_fence *fence = NULL;
+    if (gp_fence_record(&pool->fences, stream, target->cache->stream->stream_id, 0, &fence) ==
+        GP_OK)
+        batch->fences[batch->fence_count++] = fence;
+    gp_batch_add(batch, block->slot, block->bytes);
+    (void)gp_counter_add_shared(&home->transit_bytes, block->bytes);
+    (void)gp_counter_add_shared(&home->pending_bytes, block->bytes);
+    (void)gp_counter_add_shared(&pool->remote_frees, 1);
+    gp_batch_push(&home->arrived, batch);
+}
+
+/* ---- past the hit --------------------------------------------------------------------- */
+
+static void count_free(const gp_block *block, const gp_target *target, cudaStream_t stream)
+{
+    if (target->cache->listener != NULL)
+        target->cache->listener->note_free((void *)block->slot.base, stream);
+    gp_record_set(block->slot.record, (block->value & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
+    gp_thread_cache_count_free(target->cache, block->bytes);
+}
+
+static gp_status free_used(const gp_block *block, const gp_target *target, cudaStream_t stream)
+{
+    gp_pool *pool = block->pool;
+    gp_batch *batch = gp_batch_get(&pool->batches);
+    if (batch == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory to free a shared block");
+
+    gp_use *use = gp_use_table_take(&pool->uses, block->slot.base);
+    count_free(block, target, stream);
+    if (use != NULL) {
+        carry_uses(pool, use, batch, stream);
+        gp_use_free(use, &pool->fences);
+    }
+    send_used_home(block, batch, target, stream);
+    return GP_OK;
+}
+
+static void free_plain(const gp_block *block, const gp_target *target, cudaStream_t stream)
+{
+    uint32_t size_class = block->value & GP_RECORD_CLASS_MASK;
+    gp_stream_cache *stream_cache = target->cache->stream;
+    count_free(block, target, stream);
+    if (size_class != GP_CLASS_LARGE) {
+        gp_thread_cache_put(target->cache, size_class, block->slot);
+        return;
+    }
+    gp_stream_cache_give(stream_cache, &block->slot, 1);
+}
+
+static gp_status free_found(const gp_block *block, cudaStream_t stream)
+{
+    gp_target target;
+    gp_status status = gp_thread_resolve(block->pool, stream, &target);
+    if (status != GP_OK)
+        return status;
+    if (target.cache == NULL)
+        return park(block, stream);
+
+    if ((block->value & GP_RECORD_USED) != 0)
+        status = free_used(block, &target, stream);
+    else
+        free_plain(block, &target, stream);
+    gp_tiers_settle(&target, stream);
+    return status;
+}
+
+static GP_NOINLINE gp_status free_slow(void *ptr, cudaStream_t stream)
+{
+    /* In a forked child and at exit the memory is gone with the process. */
+    if (ptr == NULL || !gp_process_is_running())
+        return GP_OK;
+
+    gp_block block;
+    gp_status status = gp_block_at(ptr, &block);
+    if (status == GP_OK)
+        return free_found(&block, stream);
+    if (status == GP_ERR_NOT_OWNED) {
+        gp_pool *pool = gp_registry_find(has_captured, ptr);
+        if (pool != NULL)
+            return free_captured(pool, ptr, stream);
+    }
+    return status;
+}
+
+/* ---- the calls ---------------------------------------------------------------------------- */
+
+gp_status gp_free_async(void *ptr, cudaStream_t stream)
+{
+    uintptr_t base = (uintptr_t)ptr;
+    gp_page *page = gp_address_table_page(base);
+    if (GP_UNLIKELY(page == NULL))
+        return free_slow(ptr, stream);
+
+    gp_slot slot = {.base = base, .record = gp_page_record(page, base)};
+    uint32_t value = gp_record_get(slot.record);
+    uint32_t size_class = value ^ GP_STATE_LIVE; /* Live and not shared: the bare class. */
+    gp_thread_cache *cache = gp_thread_find(page->pool, stream);
+    if (GP_UNLIKELY(cache == NULL || size_class >= GP_CLASS_COUNT || base % GP_GRANULE_BYTES != 0))
+        return free_slow(ptr, stream);
+    if (GP_UNLIKELY(!gp_thread_cache_push(cache, size_class, slot, stream)))
+        return free_slow(ptr, stream);
+    gp_thread_cache_count_free(cache, gp_size_class_bytes(size_class));
+    return GP_OK;
+}
+
+gp_status gp_usable_size(const void *ptr, size_t *bytes)
+{
+    if (bytes == NULL)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "bytes is NULL");
+    gp_block block;
+    gp_status status = gp_block_at(ptr, &block);
+    if (status == GP_OK)
+        *bytes = block.bytes;
+    return status;
+}
+
+gp_status gp_record_use(void *ptr, cudaStream_t stream)
+{
+    gp_block block;
+    gp_status status = gp_block_containing(ptr, &block);
+    if (status != GP_OK)
+        return status;
+    gp_target target;
+    status = gp_thread_resolve(block.pool, stream, &target);
+    if (status != GP_OK)
+        return status;
+    if (target.cache == NULL)
+        return gp_error_set(GP_ERR_CAPTURE, "a use cannot be recorded on a capturing stream");
+
+    gp_fence_store *fences = &block.pool->fences;
+    gp_fence *fence;
+    status = gp_fence_record(fences, stream, target.cache->stream->stream_id, 0, &fence);
+    if (status != GP_OK)
+        return status;
+    status = gp_use_table_add(&block.pool->uses, fences, block.slot.base, fence);
+    if (status != GP_OK)
+        return status;
+    atomic_fetch_or_explicit(block.slot.record, GP_RECORD_USED, memory_order_relaxed);
+    if (target.cache->listener != NULL)
+        target.cache->listener->note_use((void *)block.slot.base, stream);
+    return GP_OK;
+}

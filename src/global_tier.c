@@ -1,0 +1,198 @@
+#include "global_tier.h"
+
+#include <stdlib.h>
+
+#include "address_table.h"
+#include "error.h"
+#include "request.h"
+
+gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
+                              size_t max_bytes)
+{
+    tier->backend = backend;
+    tier->max_bytes = max_bytes == 0 ? SIZE_MAX : max_bytes;
+    tier->owns_native = given == NULL;
+    tier->native = given;
+    if (tier->owns_native) {
+        gp_status status = backend->ops->pool_create(backend, max_bytes, &tier->native);
+        if (status != GP_OK)
+            return status;
+    }
+    (void)pthread_mutex_init(&tier->lock, NULL);
+    (void)pthread_cond_init(&tier->grown, NULL);
+    (void)pthread_mutex_init(&tier->reclaim_lock, NULL);
+    return GP_OK;
+}
+
+void gp_global_tier_destroy(gp_global_tier *tier)
+{
+    if (tier->has_reclaim)
+        tier->backend->ops->stream_destroy(tier->backend, tier->reclaim);
+    if (tier->owns_native)
+        (void)tier->backend->ops->pool_destroy(tier->backend, tier->native);
+    (void)pthread_mutex_destroy(&tier->reclaim_lock);
+    (void)pthread_cond_destroy(&tier->grown);
+    (void)pthread_mutex_destroy(&tier->lock);
+}
+
+/* ---- growth ---------------------------------------------------------------- */
+
+bool gp_global_tier_begin_growth(gp_global_tier *tier)
+{
+    (void)pthread_mutex_lock(&tier->lock);
+    bool mine = !tier->growing;
+    if (mine)
+        tier->growing = true;
+    else
+        while (tier->growing)
+            (void)pthread_cond_wait(&tier->grown, &tier->lock);
+    (void)pthread_mutex_unlock(&tier->lock);
+    return mine;
+}
+
+void gp_global_tier_end_growth(gp_global_tier *tier)
+{
+    (void)pthread_mutex_lock(&tier->lock);
+    tier->growing = false;
+    (void)pthread_cond_broadcast(&tier->grown);
+    (void)pthread_mutex_unlock(&tier->lock);
+}
+
+bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes)
+{
+    uint64_t reserved = gp_counter_get(&tier->reserved);
+    return bytes <= tier->max_bytes && reserved <= tier->max_bytes - bytes;
+}
+
+bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes)
+{
+    return gp_counter_get(&tier->reserved) + bytes > gp_counter_get(&tier->reserved_ever_high);
+}
+
+/* ---- segments ---------------------------------------------------------------- */
+
+static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+                              gp_segment *segment)
+{
+    if (!gp_global_tier_allows(tier, bytes))
+        return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would pass the pool's limit of %zu",
+                            bytes, tier->max_bytes);
+
+    void *native = NULL;
+    (void)gp_counter_add_shared(&tier->allocs, 1);
+    gp_status status =
+        tier->backend->ops->alloc(tier->backend, &native, bytes, tier->native, stream);
+    if (status != GP_OK)
+        return status;
+
+    segment->native = native;
+    segment->native_bytes = bytes;
+    uintptr_t first = gp_round_up((uintptr_t)native, GP_PAGE_BYTES);
+    uintptr_t last = ((uintptr_t)native + bytes) & ~(GP_PAGE_BYTES - 1);
+    segment->span = (gp_span){.base = first, .bytes = last - first};
+    return GP_OK;
+}
+
+static void native_free(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
+{
+    (void)gp_counter_add_shared(&tier->frees, 1);
+    (void)tier->backend->ops->free(tier->backend, segment->native, stream);
+}
+
+/* Drivers return blocks of this size aligned to 1 MiB; one that does not costs a
+ * page more, since only whole pages are cut. */
+static gp_status take_aligned(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+                              gp_segment *segment)
+{
+    gp_status status = native_alloc(tier, bytes, stream, segment);
+    if (status != GP_OK || segment->span.bytes >= bytes)
+        return status;
+    native_free(tier, segment, stream);
+    return native_alloc(tier, bytes + GP_PAGE_BYTES, stream, segment);
+}
+
+static void count_reserved(gp_global_tier *tier, size_t bytes)
+{
+    uint64_t reserved = gp_counter_add_shared(&tier->reserved, bytes);
+    gp_counter_raise(&tier->reserved_high, reserved);
+    gp_counter_raise(&tier->reserved_ever_high, reserved);
+}
+
+gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+                                      gp_segment **segment)
+{
+    gp_segment *made = calloc(1, sizeof(*made));
+    if (made == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a segment");
+
+    gp_status status = take_aligned(tier, bytes, stream, made);
+    if (status != GP_OK)
+        goto drop_struct;
+    status = gp_address_table_prepare(made->span.base, made->span.bytes);
+    if (status != GP_OK)
+        goto drop_memory;
+
+    count_reserved(tier, made->span.bytes);
+    *segment = made;
+    return GP_OK;
+
+drop_memory:
+    native_free(tier, made, stream);
+drop_struct:
+    free(made);
+    return status;
+}
+
+gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
+                                      cudaStream_t stream)
+{
+    gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);
+    (void)gp_counter_add_shared(&tier->frees, 1);
+    gp_status status = tier->backend->ops->free(tier->backend, segment->native, stream);
+    if (status != GP_OK) {
+        gp_address_table_assign(segment->span.base, segment->span.bytes, segment);
+        return status;
+    }
+    gp_counter_sub_shared(&tier->reserved, segment->span.bytes);
+    free(segment);
+    return GP_OK;
+}
+
+static gp_status make_reclaim(gp_global_tier *tier)
+{
+    cudaStream_t stream;
+    gp_status status = tier->backend->ops->stream_create(tier->backend, &stream);
+    if (status != GP_OK)
+        return status;
+
+    (void)pthread_mutex_lock(&tier->reclaim_lock);
+    bool mine = !tier->has_reclaim;
+    if (mine) {
+        tier->reclaim = stream;
+        tier->has_reclaim = true;
+    }
+    (void)pthread_mutex_unlock(&tier->reclaim_lock);
+    if (!mine)
+        tier->backend->ops->stream_destroy(tier->backend, stream);
+    return GP_OK;
+}
+
+gp_status gp_global_tier_reclaim_stream(gp_global_tier *tier, cudaStream_t *stream)
+{
+    (void)pthread_mutex_lock(&tier->reclaim_lock);
+    bool ready = tier->has_reclaim;
+    (void)pthread_mutex_unlock(&tier->reclaim_lock);
+    if (!ready) {
+        gp_status status = make_reclaim(tier);
+        if (status != GP_OK)
+            return status;
+    }
+    *stream = tier->reclaim;
+    return GP_OK;
+}
+
+gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep)
+{
+    (void)gp_counter_add_shared(&tier->trims, 1);
+    return tier->backend->ops->pool_trim(tier->backend, tier->native, min_bytes_to_keep);
+}

@@ -1,0 +1,65 @@
+/*
+ * The global tier (L3): the native pool, what gp holds from it, and the limits.
+ */
+#ifndef GP_SRC_GLOBAL_TIER_H
+#define GP_SRC_GLOBAL_TIER_H
+
+#include <pthread.h>
+
+#include "backend.h"
+#include "counter.h"
+#include "segment.h"
+
+typedef struct gp_global_tier {
+    gp_backend *backend;
+    cudaMemPool_t native;
+    bool owns_native;
+    size_t max_bytes; /* SIZE_MAX: no limit. */
+    gp_counter reserved;
+    gp_counter reserved_high;      /* Since the last reset, for statistics. */
+    gp_counter reserved_ever_high; /* Since creation: growth beyond it gives back first. */
+    gp_counter allocs, frees, trims;
+
+    pthread_mutex_t lock; /* Guards `growing`. Not held while it is true. */
+    pthread_cond_t grown;
+    bool growing; /* One thread grows the pool; a crowd that misses together waits. */
+
+    pthread_mutex_t reclaim_lock; /* Guards the making of `reclaim`. */
+    cudaStream_t reclaim;         /* gp's own stream, for memory whose stream is gone. */
+    bool has_reclaim;
+} gp_global_tier;
+
+gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
+                              size_t max_bytes);
+void gp_global_tier_destroy(gp_global_tier *tier);
+
+/* Become the one thread that grows. False: somebody else did, and is done; look
+ * again for what you need before you grow. */
+bool gp_global_tier_begin_growth(gp_global_tier *tier);
+void gp_global_tier_end_growth(gp_global_tier *tier);
+
+/* May so many more bytes be reserved under the limit? */
+bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes);
+
+/* Would they take the pool past its highest reservation so far? */
+bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes);
+
+/*
+ * Take a segment of at least `bytes` from the native pool, ordered on `stream`.
+ * GP_ERR_LIMIT, GP_ERR_OUT_OF_MEMORY, GP_ERR_OUT_OF_HOST_MEMORY, others as the
+ * native call; nothing is held then.
+ */
+gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+                                      gp_segment **segment);
+
+/* Give a native segment back, in the order of `stream`, and drop its struct. */
+gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
+                                      cudaStream_t stream);
+
+/* gp's own stream, made on first use. For memory whose fences have completed. */
+gp_status gp_global_tier_reclaim_stream(gp_global_tier *tier, cudaStream_t *stream);
+
+/* Let the native pool give back what it does not use. */
+gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * A page: the records of all blocks that start in 64 KiB of device memory.
+ *
+ *     address ──table──▶ page ──(address / 512) % 128──▶ record
+ *
+ * A record is one word, so that a hit writes it with one store:
+ *
+ *     bits 0-15   size class, or GP_CLASS_LARGE (then the page has the size)
+ *     bits 16-23  state
+ *     bit  24     other streams' uses were recorded (use_table)
+ *
+ * 4 bytes for each 512 are 0.8 % of the memory, and only pages in which a block
+ * starts exist.
+ */
+#ifndef GP_SRC_PAGE_H
+#define GP_SRC_PAGE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gp/base.h"
+#include "size_class.h"
+
+#define GP_PAGE_SHIFT 16
+#define GP_PAGE_BYTES ((size_t)1 << GP_PAGE_SHIFT)
+#define GP_GRANULE_SHIFT 9
+#define GP_PAGE_RECORDS (1u << (GP_PAGE_SHIFT - GP_GRANULE_SHIFT))
+
+#define GP_CLASS_LARGE 0xffffu
+#define GP_RECORD_CLASS_MASK 0x0000ffffu
+#define GP_RECORD_STATE_MASK 0x00ff0000u
+#define GP_RECORD_USED 0x01000000u
+
+/* State of the block that starts at a record's address. */
+#define GP_STATE_NONE 0x00000000u   /* No block has started here. */
+#define GP_STATE_LIVE 0x00010000u   /* The caller holds it. */
+#define GP_STATE_CACHED 0x00020000u /* In a thread cache, or on its way home. */
+#define GP_STATE_FREED 0x00030000u  /* Back with the policy; kept to know a double free. */
+#define GP_STATE_PARKED 0x00040000u /* Freed inside a capture; free once that ends. */
+
+typedef _Atomic(uint32_t) gp_record;
+
+typedef struct gp_page {
+    gp_pool *pool;         /* Fixed while the page exists. */
+    uintptr_t base;        /* Multiple of GP_PAGE_BYTES. */
+    _Atomic(size_t) large; /* Size of the one large block that can start here. */
+    struct gp_page *next;  /* In the list of spare pages. */
+    gp_record records[GP_PAGE_RECORDS];
+} gp_page;
+
+/* A block as the tiers pass it around. */
+typedef struct gp_slot {
+    uintptr_t base;
+    gp_record *record;
+} gp_slot;
+
+static inline gp_record *gp_page_record(gp_page *page, uintptr_t base)
+{
+    return &page->records[(base >> GP_GRANULE_SHIFT) % GP_PAGE_RECORDS];
+}
+
+static inline uint32_t gp_record_get(const gp_record *record)
+{
+    return atomic_load_explicit(record, memory_order_relaxed);
+}
+
+static inline void gp_record_set(gp_record *record, uint32_t value)
+{
+    atomic_store_explicit(record, value, memory_order_relaxed);
+}
+
+/* Size of the block that starts at `base`, whose record reads `value`. */
+static inline size_t gp_page_block_bytes(const gp_page *page, uint32_t value)
+{
+    uint32_t size_class = value & GP_RECORD_CLASS_MASK;
+    if (size_class == GP_CLASS_LARGE)
+        return atomic_load_explicit(&page->large, memory_order_relaxed);
+    return gp_size_class_bytes(size_class);
+}
+
+#endif

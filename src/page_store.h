@@ -1,0 +1,31 @@
+/*
+ * Pages of a pool: made when a block first starts in them, kept until the
+ * memory under them is given back, then spare for the next.
+ */
+#ifndef GP_SRC_PAGE_STORE_H
+#define GP_SRC_PAGE_STORE_H
+
+#include <pthread.h>
+
+#include "counter.h"
+#include "page.h"
+
+typedef struct gp_page_store {
+    gp_pool *pool;
+    pthread_mutex_t lock; /* Leaf lock. */
+    gp_page *spare;       /* Never freed before the pool: a late free of a stale
+                             pointer may still read one. */
+    gp_counter count;     /* Pages that exist. */
+} gp_page_store;
+
+void gp_page_store_init(gp_page_store *store, gp_pool *pool);
+void gp_page_store_destroy(gp_page_store *store);
+
+/* The page that contains `base`, made if need be; NULL without host memory. The
+ * caller holds the lock of the cache whose segment it lies in. */
+gp_page *gp_page_store_at(gp_page_store *store, uintptr_t base);
+
+/* The memory of a span goes back: retire its pages. Spans are page-aligned. */
+void gp_page_store_retire(gp_page_store *store, uintptr_t base, size_t bytes);
+
+#endif

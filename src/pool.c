@@ -1,0 +1,195 @@
+#include "pool.h"
+
+#include <stdlib.h>
+
+#include "asymmetric.h"
+#include "backend_choice.h"
+#include "block_list.h"
+#include "error.h"
+#include "pool_config.h"
+#include "process.h"
+#include "registry.h"
+#include "release.h"
+#include "stats.h"
+#include "thread.h"
+
+/* ---- making --------------------------------------------------------------- */
+
+static gp_status open_device(gp_pool *pool)
+{
+    const gp_backend_ops *ops = gp_backend_of_kind(pool->config.backend);
+    gp_status status = ops->probe();
+    if (status == GP_OK)
+        status = ops->open(pool->config.device, &pool->backend);
+    return status;
+}
+
+static gp_status build_parts(gp_pool *pool)
+{
+    gp_status status = open_device(pool);
+    if (status != GP_OK)
+        return status;
+    status = gp_global_tier_init(&pool->global, pool->backend, pool->config.native_pool,
+                                 pool->config.max_bytes);
+    if (status != GP_OK)
+        goto close_device;
+    status = gp_batch_store_init(&pool->batches);
+    if (status != GP_OK)
+        goto destroy_native;
+
+    gp_fence_store_init(&pool->fences, pool->backend);
+    gp_page_store_init(&pool->pages, pool);
+    gp_use_table_init(&pool->uses);
+    gp_captured_blocks_init(&pool->captured);
+    (void)pthread_mutex_init(&pool->revocation, NULL);
+    return GP_OK;
+
+destroy_native:
+    gp_global_tier_destroy(&pool->global);
+close_device:
+    pool->backend->ops->close(pool->backend);
+    return status;
+}
+
+gp_status gp_pool_build(gp_pool **pool, const gp_pool_config *config)
+{
+    gp_pool *made = calloc(1, sizeof(*made));
+    if (made == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a pool");
+
+    gp_status status = gp_pool_config_complete(&made->config, config);
+    if (status == GP_OK)
+        status = gp_policy_ops_complete(&made->policy, made->config.policy);
+    if (status == GP_OK)
+        status = gp_process_check();
+    if (status == GP_OK) {
+        gp_process_watch();
+        gp_asymmetric_init();
+        status = build_parts(made);
+    }
+    if (status != GP_OK) {
+        free(made);
+        return status;
+    }
+    *pool = made;
+    return GP_OK;
+}
+
+gp_status gp_pool_create(gp_pool **pool, const gp_pool_config *config)
+{
+    if (pool == NULL)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "pool is NULL");
+
+    gp_pool *made;
+    gp_status status = gp_pool_build(&made, config);
+    if (status != GP_OK)
+        return status;
+    gp_registry_add(made);
+    *pool = made;
+    return GP_OK;
+}
+
+gp_status gp_default_pool(gp_pool **pool, int device)
+{
+    if (pool == NULL)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "pool is NULL");
+    return gp_registry_default_pool(device, pool);
+}
+
+/* ---- ending ------------------------------------------------------------------ */
+
+static void drop_threads(gp_pool *pool)
+{
+    gp_process_bump_epoch();
+    gp_registry_lock();
+    gp_thread_drop_pool_locked(pool);
+    gp_registry_unlock();
+}
+
+static void drop_streams(gp_pool *pool)
+{
+    gp_stream_cache *cache = gp_pool_first_stream(pool);
+    while (cache != NULL) {
+        gp_stream_cache *next = cache->next;
+        gp_stream_cache_destroy(cache);
+        cache = next;
+    }
+}
+
+void gp_pool_tear_down(gp_pool *pool)
+{
+    drop_threads(pool);
+    gp_release_everything(pool);
+    gp_use_table_destroy(&pool->uses, &pool->fences);
+    drop_streams(pool);
+    gp_captured_blocks_destroy(&pool->captured);
+    gp_page_store_destroy(&pool->pages);
+    gp_fence_store_destroy(&pool->fences);
+    gp_batch_store_destroy(&pool->batches);
+    gp_global_tier_destroy(&pool->global);
+    pool->backend->ops->close(pool->backend);
+    (void)pthread_mutex_destroy(&pool->revocation);
+    free(pool);
+}
+
+static gp_status refuse_if_busy(gp_pool *pool)
+{
+    if (gp_stats_live_bytes(pool) == 0)
+        return GP_OK;
+    gp_status status = gp_error_set(GP_ERR_BUSY, "allocations are live:");
+    gp_block_list_append(pool);
+    return status;
+}
+
+static gp_status destroy(gp_pool *pool, bool forced)
+{
+    gp_status status = gp_process_check();
+    if (status == GP_OK)
+        status = gp_registry_check(pool);
+    if (status == GP_OK && !forced)
+        status = refuse_if_busy(pool);
+    if (status != GP_OK)
+        return status;
+    if (!gp_registry_remove(pool))
+        return gp_error_set(GP_ERR_INVALID_POOL, "a default pool cannot be destroyed");
+    gp_pool_tear_down(pool);
+    return GP_OK;
+}
+
+gp_status gp_pool_destroy(gp_pool *pool)
+{
+    return destroy(pool, false);
+}
+
+gp_status gp_pool_destroy_forced(gp_pool *pool)
+{
+    return destroy(pool, true);
+}
+
+/* ---- what it stands on ----------------------------------------------------------- */
+
+gp_status gp_pool_native_handle(gp_pool *pool, cudaMemPool_t *native)
+{
+    if (native == NULL)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "native is NULL");
+    gp_status status = gp_registry_check(pool);
+    if (status == GP_OK)
+        *native = pool->global.native;
+    return status;
+}
+
+gp_status gp_pool_get_device(gp_pool *pool, gp_device_info *info)
+{
+    if (info == NULL)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "info is NULL");
+    if (info->struct_bytes != sizeof(*info))
+        return gp_error_set(GP_ERR_VERSION_MISMATCH, "gp_device_info.struct_bytes is %u, not %zu",
+                            info->struct_bytes, sizeof(*info));
+    gp_status status = gp_registry_check(pool);
+    if (status != GP_OK)
+        return status;
+    info->backend = pool->backend->ops->kind;
+    info->device = pool->backend->device;
+    pool->backend->ops->describe(pool->backend, info);
+    return GP_OK;
+}

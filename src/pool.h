@@ -1,0 +1,66 @@
+/*
+ * A pool: one device, one native pool, and the tiers above it.
+ */
+#ifndef GP_SRC_POOL_H
+#define GP_SRC_POOL_H
+
+#include "tree.h"
+
+#include "gp/pool.h"
+#include "backend.h"
+#include "batch.h"
+#include "captured_blocks.h"
+#include "fence.h"
+#include "global_tier.h"
+#include "page_store.h"
+#include "stream_cache.h"
+#include "stream_registry.h"
+#include "thread_counters.h"
+#include "use_table.h"
+
+struct gp_pool {
+    /* Fixed after creation. */
+    gp_pool_config config;
+    gp_policy_ops policy;
+    gp_backend *backend;
+    bool is_default;
+
+    gp_global_tier global;
+    gp_fence_store fences;
+    gp_batch_store batches;
+    gp_page_store pages;
+    gp_use_table uses;
+    gp_captured_blocks captured;
+
+    /* Every stream cache there ever was; grows at the front, never shrinks. */
+    _Atomic(gp_stream_cache *) streams;
+
+    pthread_mutex_t revocation; /* Held while other threads' caches are taken. */
+
+    /* Under the registry's lock. */
+    gp_stream_registry registry;
+    struct gp_thread_pool *threads;
+    gp_thread_counters ended; /* Sums over threads that are gone. */
+    gp_pool *next;            /* In the registry. */
+
+    /* Live bytes as folded in by threads on their slow paths, and their peak. */
+    gp_counter live_folded;
+    gp_counter live_high;
+
+    gp_counter shared_waits; /* Loans and segments that moved behind a queued wait. */
+    gp_counter remote_frees; /* Blocks that were sent home behind a fence. */
+};
+
+static inline gp_stream_cache *gp_pool_first_stream(gp_pool *pool)
+{
+    return atomic_load_explicit(&pool->streams, memory_order_acquire);
+}
+
+/* Make a pool that is not in the registry yet; the config was checked. */
+gp_status gp_pool_build(gp_pool **pool, const gp_pool_config *config);
+
+/* Give everything back and free the pool. It is not in the registry (any more),
+ * and no thread is in a call on it. */
+void gp_pool_tear_down(gp_pool *pool);
+
+#endif

@@ -1,0 +1,127 @@
+#include "pool_config.h"
+
+#include <string.h>
+
+#include "error.h"
+
+#define MIB ((size_t)1 << 20)
+
+void gp_pool_config_init(gp_pool_config *config)
+{
+    if (config == NULL)
+        return;
+    *config = (gp_pool_config){
+        .struct_bytes = sizeof(*config),
+        .backend = GP_BACKEND_AUTO,
+        .share = GP_SHARE_WAIT,
+        .alignment = 512,
+        .large_bytes = MIB,
+        .segment_bytes = 2 * MIB,
+        .l1_bytes = 4 * MIB,
+        .l1_depth = 64,
+        .l1_refill_percent = 20,
+    };
+}
+
+static void fill_zeros(gp_pool_config *config)
+{
+    gp_pool_config defaults;
+    gp_pool_config_init(&defaults);
+    if (config->policy == NULL)
+        config->policy = gp_policy_cache_first();
+    if (config->alignment == 0)
+        config->alignment = defaults.alignment;
+    if (config->large_bytes == 0)
+        config->large_bytes = defaults.large_bytes;
+    if (config->segment_bytes == 0)
+        config->segment_bytes = defaults.segment_bytes;
+    if (config->l1_bytes == 0)
+        config->l1_bytes = defaults.l1_bytes;
+    if (config->l1_depth == 0)
+        config->l1_depth = defaults.l1_depth;
+}
+
+static bool is_power_of_two_within(size_t value, size_t least, size_t most)
+{
+    return value >= least && value <= most && (value & (value - 1)) == 0;
+}
+
+static gp_status bad_field(const char *name, const char *range)
+{
+    return gp_error_set(GP_ERR_INVALID_CONFIG, "gp_pool_config.%s must be %s", name, range);
+}
+
+static gp_status check_enums(const gp_pool_config *config)
+{
+    if (config->device < 0)
+        return bad_field("device", "0 or more");
+    if ((unsigned)config->backend > GP_BACKEND_SIM)
+        return bad_field("backend", "a gp_backend_kind");
+    if ((unsigned)config->share > GP_SHARE_NEVER)
+        return bad_field("share", "a gp_share_mode");
+    return GP_OK;
+}
+
+static gp_status check_sizes(const gp_pool_config *config)
+{
+    if (!is_power_of_two_within(config->alignment, 256, 2 * MIB))
+        return bad_field("alignment", "a power of two from 256 to 2 MiB");
+    if (!is_power_of_two_within(config->large_bytes, MIB / 16, 64 * MIB))
+        return bad_field("large_bytes", "a power of two from 64 KiB to 64 MiB");
+    if (!is_power_of_two_within(config->segment_bytes, 2 * MIB, 1024 * MIB))
+        return bad_field("segment_bytes", "a power of two from 2 MiB to 1 GiB");
+    if (config->l1_depth > 256)
+        return bad_field("l1_depth", "1 to 256");
+    if (config->l1_refill_percent > 90)
+        return bad_field("l1_refill_percent", "0 to 90");
+    return GP_OK;
+}
+
+gp_status gp_pool_config_complete(gp_pool_config *config, const gp_pool_config *given)
+{
+    if (given == NULL) {
+        gp_pool_config_init(config);
+    } else {
+        if (given->struct_bytes != sizeof(*config))
+            return gp_error_set(GP_ERR_VERSION_MISMATCH,
+                                "gp_pool_config.struct_bytes is %u, this library knows %zu",
+                                given->struct_bytes, sizeof(*config));
+        *config = *given;
+    }
+    fill_zeros(config);
+    gp_status status = check_enums(config);
+    if (status == GP_OK)
+        status = check_sizes(config);
+    /* Blocks are made of 512-byte granules, so none is aligned to less. */
+    if (config->alignment < GP_GRANULE_BYTES)
+        config->alignment = GP_GRANULE_BYTES;
+    return status;
+}
+
+/* ---- policies ------------------------------------------------------------------ */
+
+static bool always_valid(const void *state)
+{
+    (void)state;
+    return true;
+}
+
+gp_status gp_policy_ops_complete(gp_policy_ops *ops, const gp_policy_ops *given)
+{
+    /* The first version of the table ends with is_valid. */
+    if (given->struct_bytes < offsetof(gp_policy_ops, is_valid) ||
+        given->struct_bytes > sizeof(*ops))
+        return gp_error_set(GP_ERR_VERSION_MISMATCH,
+                            "gp_policy_ops.struct_bytes is %u, this library knows %zu",
+                            given->struct_bytes, sizeof(*ops));
+
+    memset(ops, 0, sizeof(*ops));
+    memcpy(ops, given, given->struct_bytes);
+    if (ops->name == NULL || ops->create == NULL || ops->destroy == NULL ||
+        ops->add_segment == NULL || ops->remove_segment == NULL || ops->segment_is_free == NULL ||
+        ops->take == NULL || ops->give == NULL || ops->usage == NULL)
+        return gp_error_set(GP_ERR_INVALID_CONFIG, "a required slot of gp_policy_ops is NULL");
+    if (ops->is_valid == NULL)
+        ops->is_valid = always_valid;
+    return GP_OK;
+}

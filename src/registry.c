@@ -1,0 +1,125 @@
+#include "registry.h"
+
+#include <pthread.h>
+
+#include "error.h"
+#include "pool.h"
+
+static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
+static gp_pool *all_pools;
+static gp_pool *default_pools[GP_MAX_DEVICES];
+
+void gp_registry_lock(void)
+{
+    (void)pthread_mutex_lock(&registry_mutex);
+}
+
+void gp_registry_unlock(void)
+{
+    (void)pthread_mutex_unlock(&registry_mutex);
+}
+
+static void add_locked(gp_pool *pool)
+{
+    pool->next = all_pools;
+    all_pools = pool;
+}
+
+void gp_registry_add(gp_pool *pool)
+{
+    gp_registry_lock();
+    add_locked(pool);
+    gp_registry_unlock();
+}
+
+static gp_pool **find_link(const gp_pool *pool)
+{
+    gp_pool **link = &all_pools;
+    while (*link != NULL && *link != pool)
+        link = &(*link)->next;
+    return link;
+}
+
+bool gp_registry_has_locked(const gp_pool *pool)
+{
+    return pool != NULL && *find_link(pool) != NULL;
+}
+
+bool gp_registry_remove(gp_pool *pool)
+{
+    gp_registry_lock();
+    gp_pool **link = find_link(pool);
+    bool found = pool != NULL && *link != NULL && !pool->is_default;
+    if (found)
+        *link = pool->next;
+    gp_registry_unlock();
+    return found;
+}
+
+gp_status gp_registry_check(const gp_pool *pool)
+{
+    gp_registry_lock();
+    bool found = gp_registry_has_locked(pool);
+    gp_registry_unlock();
+    if (found)
+        return GP_OK;
+    return gp_error_set(GP_ERR_INVALID_POOL, "%p is not a pool, or was destroyed",
+                        (const void *)pool);
+}
+
+gp_pool *gp_registry_find(bool (*matches)(gp_pool *pool, const void *what), const void *what)
+{
+    gp_registry_lock();
+    gp_pool *pool = all_pools;
+    while (pool != NULL && !matches(pool, what))
+        pool = pool->next;
+    gp_registry_unlock();
+    return pool;
+}
+
+/* ---- default pools ---------------------------------------------------------- */
+
+static gp_pool *get_default(int device)
+{
+    gp_registry_lock();
+    gp_pool *pool = default_pools[device];
+    gp_registry_unlock();
+    return pool;
+}
+
+/* Two threads may have made one each; the first to get here wins. */
+static gp_pool *set_default(int device, gp_pool *made)
+{
+    gp_registry_lock();
+    gp_pool *pool = default_pools[device];
+    if (pool == NULL) {
+        made->is_default = true;
+        default_pools[device] = made;
+        add_locked(made);
+        pool = made;
+    }
+    gp_registry_unlock();
+    return pool;
+}
+
+gp_status gp_registry_default_pool(int device, gp_pool **pool)
+{
+    if (device < 0 || device >= GP_MAX_DEVICES)
+        return gp_error_set(GP_ERR_UNSUPPORTED, "device %d does not exist", device);
+
+    gp_pool *found = get_default(device);
+    if (found == NULL) {
+        gp_pool_config config;
+        gp_pool_config_init(&config);
+        config.device = device;
+        gp_pool *made;
+        gp_status status = gp_pool_build(&made, &config);
+        if (status != GP_OK)
+            return status;
+        found = set_default(device, made);
+        if (found != made)
+            gp_pool_tear_down(made);
+    }
+    *pool = found;
+    return GP_OK;
+}

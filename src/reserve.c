@@ -1,0 +1,81 @@
+/* Having memory ready before it is asked for: every block of the plan is taken
+ * at once, so that they fit beside each other, and then given back. */
+#include <stdlib.h>
+
+#include "gp/pool.h"
+#include "error.h"
+#include "registry.h"
+
+/* Blocks of a plan while they are taken, linked through host memory. */
+typedef struct reserved_block {
+    struct reserved_block *next;
+    void *ptr;
+} reserved_block;
+
+static gp_status take_one(gp_pool *pool, cudaStream_t stream, size_t bytes, reserved_block **list)
+{
+    reserved_block *block = malloc(sizeof(*block));
+    if (block == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for the plan");
+    gp_status status = gp_alloc_from_pool_async(&block->ptr, bytes, pool, stream);
+    if (status != GP_OK) {
+        free(block);
+        return status;
+    }
+    block->next = *list;
+    *list = block;
+    return GP_OK;
+}
+
+static gp_status take_plan(gp_pool *pool, cudaStream_t stream, const gp_reserve_entry *plan,
+                           size_t count, reserved_block **list)
+{
+    for (size_t i = 0; i < count; i++) {
+        for (size_t n = 0; n < plan[i].count; n++) {
+            gp_status status = take_one(pool, stream, plan[i].bytes, list);
+            if (status != GP_OK)
+                return status;
+        }
+    }
+    return GP_OK;
+}
+
+static gp_status free_list(reserved_block *list, cudaStream_t stream)
+{
+    gp_status first = GP_OK;
+    while (list != NULL) {
+        reserved_block *next = list->next;
+        gp_status status = gp_free_async(list->ptr, stream);
+        if (first == GP_OK)
+            first = status;
+        free(list);
+        list = next;
+    }
+    return first;
+}
+
+static gp_status check_plan(const gp_reserve_entry *plan, size_t count)
+{
+    if (plan == NULL && count > 0)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "plan is NULL");
+    for (size_t i = 0; i < count; i++) {
+        if (plan[i].bytes == 0)
+            return gp_error_set(GP_ERR_INVALID_ARGUMENT, "plan[%zu].bytes is 0", i);
+    }
+    return GP_OK;
+}
+
+gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream, const gp_reserve_entry *plan,
+                          size_t count)
+{
+    gp_status status = check_plan(plan, count);
+    if (status == GP_OK)
+        status = gp_registry_check(pool);
+    if (status != GP_OK)
+        return status;
+
+    reserved_block *list = NULL;
+    status = take_plan(pool, stream, plan, count, &list);
+    gp_status freed = free_list(list, stream);
+    return status != GP_OK ? status : freed;
+}

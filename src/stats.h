@@ -1,0 +1,14 @@
+/* Sums over threads and streams of a pool. */
+#ifndef GP_SRC_STATS_H
+#define GP_SRC_STATS_H
+
+#include "gp/stats.h"
+#include "thread_counters.h"
+
+/* Counters of all threads, past and present. Not under the registry's lock. */
+void gp_stats_sum(gp_pool *pool, gp_thread_counters *sum);
+
+/* Bytes held by callers. */
+uint64_t gp_stats_live_bytes(gp_pool *pool);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * The stream cache's traffic with other streams: blocks and loans that come home
+ * behind fences, and guests that are sent home.
+ */
+#include "address_table.h"
+#include "pool.h"
+#include "stream_cache_internal.h"
+
+/* Guests go home once they hold so much, whatever their number. */
+#define GUEST_LIMIT ((uint64_t)256 << 10)
+
+/* Batches whose fences are asked about in one go; the rest waits for the next. */
+#define POLL_LIMIT 16
+
+/* ---- arrivals -------------------------------------------------------------- */
+
+static gp_batch **last_link(gp_batch **link)
+{
+    while (*link != NULL)
+        link = &(*link)->next;
+    return link;
+}
+
+/* Everything that came in, oldest first; it is invisible to others meanwhile. */
+static gp_batch *detach_waiting(gp_stream_cache *cache, bool *drained)
+{
+    gp_stream_cache_lock(cache);
+    *drained = gp_stream_cache_drain_locked(cache);
+    gp_batch *waiting = cache->waiting;
+    cache->waiting = NULL;
+    gp_stream_cache_unlock(cache);
+
+    *last_link(&waiting) = gp_batch_take_all(&cache->arrived);
+    return waiting;
+}
+
+static void settle_locked(gp_stream_cache *cache, gp_batch *batch, gp_order order)
+{
+    if (batch->loan != NULL) {
+        gp_stream_cache_end_loan_locked(cache, batch->loan, order);
+    } else {
+        for (uint32_t i = 0; i < batch->count; i++)
+            gp_stream_cache_accept_locked(cache, batch->slots[i], order);
+    }
+    gp_counter_sub_shared(&cache->transit_bytes, batch->bytes);
+    gp_counter_sub_shared(&cache->pending_bytes, batch->bytes);
+}
+
+/* Put what is settled into the policy and the rest back in front. */
+static void attach(gp_stream_cache *cache, gp_batch *settled, gp_batch *waiting, gp_order order)
+{
+    gp_stream_cache_lock(cache);
+    for (gp_batch *batch = settled; batch != NULL; batch = batch->next)
+        settle_locked(cache, batch, order);
+    *last_link(&waiting) = cache->waiting;
+    cache->waiting = waiting;
+    gp_stream_cache_unlock(cache);
+
+    while (settled != NULL) {
+        gp_batch *next = settled->next;
+        gp_batch_drop_fences(&cache->pool->fences, settled);
+        gp_batch_put(&cache->pool->batches, settled);
+        settled = next;
+    }
+}
+
+/* Is a batch's order settled, if need be by letting the stream wait? */
+static bool settle_order(gp_stream_cache *cache, gp_batch *batch, const cudaStream_t *waiter)
+{
+    gp_fence_store *fences = &cache->pool->fences;
+    if (gp_batch_poll(fences, batch))
+        return true;
+    if (waiter == NULL)
+        return false;
+    for (uint32_t i = 0; i < batch->fence_count; i++) {
+        if (gp_fence_wait(fences, batch->fences[i], *waiter) != GP_OK)
+            return false;
+    }
+    return true;
+}
+
+static bool collect(gp_stream_cache *cache, const cudaStream_t *waiter)
+{
+    bool drained;
+    gp_batch *waiting = detach_waiting(cache, &drained);
+    if (waiting == NULL)
+        return drained;
+
+    gp_batch *settled = NULL;
+    gp_batch **link = &waiting;
+    for (int polls = 0; *link != NULL && polls < POLL_LIMIT; polls++) {
+        gp_batch *batch = *link;
+        if (settle_order(cache, batch, waiter)) {
+            *link = batch->next;
+            batch->next = settled;
+            settled = batch;
+        } else {
+            link = &batch->next;
+        }
+    }
+
+    bool moved = drained || settled != NULL;
+    attach(cache, settled, waiting, waiter == NULL ? GP_ORDERED_EVERYWHERE : GP_ORDERED_HERE);
+    return moved;
+}
+
+bool gp_stream_cache_collect(gp_stream_cache *cache)
+{
+    return collect(cache, NULL);
+}
+
+bool gp_stream_cache_collect_waiting(gp_stream_cache *cache, cudaStream_t stream)
+{
+    return collect(cache, &stream);
+}
+
+/* ---- guests ------------------------------------------------------------------ */
+
+/* All blocks of a guest batch have one home (keep_guest() sees to that). */
+static void send_home(gp_batch *batch, gp_fence *fence)
+{
+    gp_stream_cache *home = gp_address_table_segment(batch->slots[0].base)->home;
+    batch->fences[0] = gp_fence_retain(fence);
+    batch->fence_count = 1;
+    (void)gp_counter_add_shared(&home->transit_bytes, batch->bytes);
+    (void)gp_counter_add_shared(&home->pending_bytes, batch->bytes);
+    (void)gp_counter_add_shared(&home->pool->remote_frees, batch->count);
+    gp_batch_push(&home->arrived, batch);
+}
+
+void gp_stream_cache_send_guests(gp_stream_cache *cache, cudaStream_t stream)
+{
+    gp_pool *pool = cache->pool;
+
+    gp_stream_cache_lock(cache);
+    gp_batch *guests = cache->guests;
+    uint64_t bytes = gp_counter_get(&cache->guest_bytes);
+    cache->guests = NULL;
+    gp_counter_set(&cache->guest_bytes, 0);
+    gp_stream_cache_unlock(cache);
+    if (guests == NULL)
+        return;
+
+    /* Recorded after the blocks were freed and before any home can see them. */
+    gp_fence *fence = NULL;
+    if (gp_fence_record(&pool->fences, stream, cache->stream_id, 0, &fence) != GP_OK) {
+        gp_stream_cache_lock(cache);
+        *last_link(&guests) = cache->guests;
+        cache->guests = guests;
+        gp_counter_add(&cache->guest_bytes, bytes);
+        gp_stream_cache_unlock(cache);
+        return;
+    }
+    while (guests != NULL) {
+        gp_batch *next = guests->next;
+        gp_counter_sub_shared(&cache->transit_bytes, guests->bytes);
+        send_home(guests, fence);
+        guests = next;
+    }
+    gp_fence_release(&pool->fences, fence);
+}
+
+void gp_stream_cache_send_guests_if_many(gp_stream_cache *cache, cudaStream_t stream)
+{
+    if (gp_counter_get(&cache->guest_bytes) >= GUEST_LIMIT)
+        gp_stream_cache_send_guests(cache, stream);
+}

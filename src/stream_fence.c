@@ -1,0 +1,146 @@
+/*
+ * How far a stream has come: the fences that a stream cache leaves behind, and
+ * the use of its handle by other threads.
+ */
+#include <sched.h>
+
+#include "pool.h"
+#include "stream_cache_internal.h"
+
+/* A checked stream leaves a fence once this much came back since the last one:
+ * an event record is a third of the cost of a release, so not on each. */
+#define UNCOVERED_LIMIT ((uint64_t)1 << 20)
+
+bool gp_stream_cache_pin(gp_stream_cache *cache, cudaStream_t *stream)
+{
+    gp_stream_cache_lock(cache);
+    bool usable = cache->attached && !cache->capturing;
+    if (usable) {
+        cache->pins++;
+        *stream = cache->handle;
+    }
+    gp_stream_cache_unlock(cache);
+    return usable;
+}
+
+void gp_stream_cache_unpin(gp_stream_cache *cache)
+{
+    gp_stream_cache_lock(cache);
+    cache->pins--;
+    gp_stream_cache_unlock(cache);
+}
+
+/* ---- fences ------------------------------------------------------------------ */
+
+/* Forget the fences up to the newest one the device is past. */
+static void advance_locked(gp_stream_cache *cache)
+{
+    uint32_t passed = 0;
+    for (uint32_t i = 0; i < cache->fence_count; i++) {
+        if (atomic_load_explicit(&cache->fences[i]->complete, memory_order_acquire))
+            passed = i + 1;
+    }
+    if (passed == 0)
+        return;
+
+    cache->completed_gives = cache->fences[passed - 1]->covers;
+    /* The newest stays: it may still cover everything that came back. */
+    uint32_t drop = passed == cache->fence_count ? passed - 1 : passed;
+    for (uint32_t i = 0; i < drop; i++)
+        gp_fence_release(&cache->pool->fences, cache->fences[i]);
+    for (uint32_t i = drop; i < cache->fence_count; i++)
+        cache->fences[i - drop] = cache->fences[i];
+    cache->fence_count -= drop;
+}
+
+/* Keep a fence. A full list loses its newest but one entry: the oldest is the
+ * next to complete, the newest covers most. */
+static void keep_locked(gp_stream_cache *cache, gp_fence *fence)
+{
+    if (cache->fence_count == GP_STREAM_FENCES) {
+        gp_fence_release(&cache->pool->fences, cache->fences[GP_STREAM_FENCES - 1]);
+        cache->fence_count--;
+    }
+    cache->fences[cache->fence_count++] = gp_fence_retain(fence);
+}
+
+/* Another thread may have kept a newer fence meanwhile; then this one is of use
+ * to the caller only. */
+static void offer(gp_stream_cache *cache, gp_fence *fence)
+{
+    gp_stream_cache_lock(cache);
+    if (cache->fence_count == 0 || cache->fences[cache->fence_count - 1]->covers < fence->covers) {
+        keep_locked(cache, fence);
+        if (fence->covers == cache->gives)
+            cache->uncovered_bytes = 0;
+    }
+    gp_stream_cache_unlock(cache);
+}
+
+/* The newest fence if it covers everything, and where the stream is now. */
+static gp_fence *covering(gp_stream_cache *cache, uint64_t *gives)
+{
+    gp_stream_cache_lock(cache);
+    *gives = cache->gives;
+    gp_fence *newest = cache->fence_count == 0 ? NULL : cache->fences[cache->fence_count - 1];
+    if (newest != NULL && newest->covers == cache->gives)
+        newest = gp_fence_retain(newest);
+    else
+        newest = NULL;
+    gp_stream_cache_unlock(cache);
+    return newest;
+}
+
+gp_fence *gp_stream_cache_fence(gp_stream_cache *cache, bool known, cudaStream_t stream)
+{
+    uint64_t gives;
+    gp_fence *fence = covering(cache, &gives);
+    if (fence != NULL)
+        return fence;
+
+    /* `gives` was read before the record, so everything it counts is covered. */
+    bool pinned = !known && gp_stream_cache_pin(cache, &stream);
+    if (!known && !pinned)
+        return NULL;
+    gp_status status =
+        gp_fence_record(&cache->pool->fences, stream, cache->stream_id, gives, &fence);
+    if (pinned)
+        gp_stream_cache_unpin(cache);
+    if (status != GP_OK)
+        return NULL;
+    offer(cache, fence);
+    return fence;
+}
+
+uint64_t gp_stream_cache_progress(gp_stream_cache *cache)
+{
+    gp_fence *fences[GP_STREAM_FENCES];
+
+    gp_stream_cache_lock(cache);
+    uint32_t count = cache->fence_count;
+    for (uint32_t i = 0; i < count; i++)
+        fences[i] = gp_fence_retain(cache->fences[i]);
+    gp_stream_cache_unlock(cache);
+
+    /* In order: the first that is not complete ends it. */
+    bool past = true;
+    for (uint32_t i = 0; i < count; i++) {
+        past = past && gp_fence_poll(&cache->pool->fences, fences[i]);
+        gp_fence_release(&cache->pool->fences, fences[i]);
+    }
+
+    gp_stream_cache_lock(cache);
+    advance_locked(cache);
+    uint64_t completed = cache->completed_gives;
+    gp_stream_cache_unlock(cache);
+    return completed;
+}
+
+void gp_stream_cache_leave_fence(gp_stream_cache *cache, cudaStream_t stream)
+{
+    gp_stream_cache_lock(cache);
+    bool due = !cache->attached && cache->uncovered_bytes >= UNCOVERED_LIMIT;
+    gp_stream_cache_unlock(cache);
+    if (due)
+        gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, true, stream));
+}

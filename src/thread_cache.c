@@ -1,0 +1,226 @@
+#include "thread_cache.h"
+
+#include <stdlib.h>
+
+#include "error.h"
+#include "pool.h"
+
+/* A class may fill this share of the cache at most. */
+#define CLASS_SHARE 4u
+
+/* Slow calls between two sweeps. */
+#define SWEEP_EVERY 256u
+
+gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *counters,
+                                 gp_thread_cache **cache)
+{
+    gp_thread_cache *made = calloc(1, sizeof(*made));
+    if (made == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a thread cache");
+
+    gp_pool *pool = stream->pool;
+    made->stream = stream;
+    made->counters = counters;
+    made->small_bytes = pool->config.large_bytes;
+    made->max_bytes = pool->config.l1_bytes;
+    made->listener = pool->backend->ops->note_alloc != NULL ? pool->backend->ops : NULL;
+    *cache = made;
+    return GP_OK;
+}
+
+void gp_thread_cache_destroy(gp_thread_cache *cache)
+{
+    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
+        free(cache->bins[i].slots);
+    free(cache);
+}
+
+void gp_thread_cache_enter_slow(gp_thread_cache *cache)
+{
+    while (!gp_asymmetric_enter(&cache->side)) {
+        /* Whoever revoked it holds this until it has given the cache back. */
+        pthread_mutex_t *revocation = &cache->stream->pool->revocation;
+        (void)pthread_mutex_lock(revocation);
+        (void)pthread_mutex_unlock(revocation);
+    }
+}
+
+/* ---- depth ------------------------------------------------------------------- */
+
+static uint32_t deepest(const gp_thread_cache *cache, uint32_t size_class)
+{
+    size_t blocks = cache->max_bytes / CLASS_SHARE / gp_size_class_bytes(size_class);
+    uint32_t bound = cache->stream->pool->config.l1_depth;
+    return blocks < bound ? (uint32_t)blocks : bound;
+}
+
+/* Slow start: a class that is asked for gets twice the depth, up to its bound. */
+static void deepen(gp_thread_cache *cache, uint32_t size_class)
+{
+    gp_bin *bin = &cache->bins[size_class];
+    uint32_t depth = bin->depth == 0 ? GP_BIN_FIRST_DEPTH : 2u * bin->depth;
+    uint32_t bound = deepest(cache, size_class);
+    if (depth > bound)
+        depth = bound;
+    if (depth <= bin->depth)
+        return;
+
+    gp_slot *slots = realloc(bin->slots, depth * sizeof(*slots));
+    if (slots == NULL)
+        return; /* As shallow as before. */
+    bin->slots = slots;
+    bin->depth = (uint16_t)depth;
+}
+
+static void set_watermark(gp_thread_cache *cache, gp_bin *bin)
+{
+    uint32_t percent = cache->stream->pool->config.l1_refill_percent;
+    bin->refill_below = (uint16_t)(bin->depth * percent / 100u);
+}
+
+/* ---- flush --------------------------------------------------------------------- */
+
+/* Send the coldest `count` blocks of a class to L2; the warm ones stay. */
+static void flush_bin(gp_thread_cache *cache, uint32_t size_class, uint32_t count)
+{
+    gp_bin *bin = &cache->bins[size_class];
+    if (count == 0)
+        return;
+
+    gp_stream_cache_flush(cache->stream, bin->slots, count);
+    bin->count = (uint16_t)(bin->count - count);
+    for (uint32_t i = 0; i < bin->count; i++)
+        bin->slots[i] = bin->slots[i + count];
+    if (bin->low > bin->count)
+        bin->low = bin->count;
+    gp_counter_sub(&cache->cached_bytes, count * gp_size_class_bytes(size_class));
+    gp_counter_add(&cache->counters->flushes, 1);
+}
+
+void gp_thread_cache_flush_all(gp_thread_cache *cache)
+{
+    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
+        flush_bin(cache, i, cache->bins[i].count);
+}
+
+/* Half of what nobody asked for since the last sweep goes back. */
+static void sweep(gp_thread_cache *cache)
+{
+    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++) {
+        gp_bin *bin = &cache->bins[i];
+        flush_bin(cache, i, (bin->low + 1u) / 2u);
+        bin->low = bin->count;
+    }
+}
+
+void gp_thread_cache_sweep(gp_thread_cache *cache)
+{
+    if (++cache->slow_calls < SWEEP_EVERY)
+        return;
+    cache->slow_calls = 0;
+    gp_thread_cache_enter_slow(cache);
+    sweep(cache);
+    gp_asymmetric_leave(&cache->side);
+}
+
+/* The cache as a whole is full: halve every class, coldest blocks first. */
+static void shrink(gp_thread_cache *cache)
+{
+    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
+        flush_bin(cache, i, (cache->bins[i].count + 1u) / 2u);
+}
+
+void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot slot)
+{
+    gp_bin *bin = &cache->bins[size_class];
+    size_t bytes = gp_size_class_bytes(size_class);
+    gp_record_set(slot.record, size_class | GP_STATE_CACHED);
+
+    gp_thread_cache_enter_slow(cache);
+    if (bin->depth == 0)
+        deepen(cache, size_class);
+    if (bin->count > 0 && bin->count == bin->depth)
+        flush_bin(cache, size_class, (bin->count + 1u) / 2u);
+    if (gp_counter_get(&cache->cached_bytes) + bytes > cache->max_bytes)
+        shrink(cache);
+
+    bool room = bin->count < bin->depth;
+    if (room) {
+        bin->slots[bin->count++] = slot;
+        gp_counter_add(&cache->cached_bytes, bytes);
+    }
+    gp_asymmetric_leave(&cache->side);
+    if (!room)
+        gp_stream_cache_give(cache->stream, &slot, 1);
+}
+
+/* ---- refill ----------------------------------------------------------------------- */
+
+static void fill_bin(gp_thread_cache *cache, uint32_t size_class, const gp_slot *slots,
+                     uint32_t count)
+{
+    gp_bin *bin = &cache->bins[size_class];
+    gp_thread_cache_enter_slow(cache);
+    uint32_t room = (uint32_t)(bin->depth - bin->count);
+    uint32_t kept = count < room ? count : room;
+    /* Below what is there already: the caller's own blocks are warmer. */
+    for (uint32_t i = bin->count; i-- > 0;)
+        bin->slots[i + kept] = bin->slots[i];
+    for (uint32_t i = 0; i < kept; i++)
+        bin->slots[i] = slots[i];
+    bin->count = (uint16_t)(bin->count + kept);
+    gp_counter_add(&cache->cached_bytes, kept * gp_size_class_bytes(size_class));
+    gp_asymmetric_leave(&cache->side);
+
+    if (kept < count)
+        gp_stream_cache_give(cache->stream, slots + kept, count - kept);
+}
+
+/* Half the depth, within what the cache as a whole may still hold. */
+static uint32_t batch_size(const gp_thread_cache *cache, uint32_t size_class)
+{
+    uint64_t cached = gp_counter_get(&cache->cached_bytes);
+    size_t room = cached < cache->max_bytes ? cache->max_bytes - (size_t)cached : 0;
+    size_t blocks = room / gp_size_class_bytes(size_class);
+    uint32_t half = cache->bins[size_class].depth / 2u;
+    uint32_t most = half < GP_BATCH_SLOTS ? half : GP_BATCH_SLOTS;
+    return blocks < most ? (uint32_t)blocks : most;
+}
+
+gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot,
+                                 bool *found)
+{
+    gp_slot slots[GP_BATCH_SLOTS + 1];
+    gp_bin *bin = &cache->bins[size_class];
+    uint32_t first = slot != NULL;
+    const gp_request request = {
+        .bytes = gp_size_class_bytes(size_class),
+        .alignment = cache->stream->pool->config.alignment,
+        .size_class = size_class,
+    };
+
+    gp_thread_cache_enter_slow(cache);
+    if (slot != NULL)
+        deepen(cache, size_class);
+    set_watermark(cache, bin);
+    uint32_t want = first + batch_size(cache, size_class);
+    gp_asymmetric_leave(&cache->side);
+
+    uint32_t got = 0;
+    gp_status status = GP_OK;
+    if (want > 0)
+        status = gp_stream_cache_take(cache->stream, &request, slots, want, &got);
+    *found = got > 0;
+    if (got < want)
+        bin->refill_below = 0; /* L2 is dry too: not again before the next miss. */
+    if (got == 0)
+        return status;
+
+    if (slot != NULL)
+        *slot = slots[0];
+    if (got > first) {
+        fill_bin(cache, size_class, slots + first, got - first);
+        gp_counter_add(&cache->counters->refills, 1);
+    }
+    return GP_OK;
+}

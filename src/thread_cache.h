@@ -1,0 +1,140 @@
+/*
+ * The thread cache (L1): blocks that one thread keeps ready for one stream.
+ *
+ * A LIFO array for each size class; the block freed last is handed out first. A
+ * hit takes no lock and no atomic read-modify-write, and calls nobody. Only its
+ * thread touches it, except while it is revoked (asymmetric.h): trim and the
+ * out-of-memory ladder take what idle threads hold.
+ *
+ *     bin of a class:   | cold ... warm |          |
+ *                       0          count      depth
+ *                            refill_below: a batch comes from L2 before it is dry
+ */
+#ifndef GP_SRC_THREAD_CACHE_H
+#define GP_SRC_THREAD_CACHE_H
+
+#include "asymmetric.h"
+#include "backend.h"
+#include "counter.h"
+#include "page.h"
+#include "stream_cache.h"
+#include "thread_counters.h"
+
+#define GP_BIN_FIRST_DEPTH 2
+
+typedef struct gp_bin {
+    gp_slot *slots; /* NULL until the class is used; room for `depth`. */
+    uint16_t count;
+    uint16_t depth;        /* Grows with demand, up to the class's bound. */
+    uint16_t refill_below; /* 0: only when dry. */
+    uint16_t low;          /* Lowest count since the last sweep: what nobody asked for. */
+} gp_bin;
+
+typedef struct gp_thread_cache {
+    gp_asymmetric side; /* Guards the bins. */
+    size_t small_bytes; /* Requests above go past L1. */
+    size_t max_bytes;
+    gp_counter cached_bytes;      /* In the bins. */
+    gp_thread_counters *counters; /* Of its thread in its pool. */
+    gp_stream_cache *stream;
+    const gp_backend_ops *listener; /* NULL: nobody listens to allocs and frees. */
+    uint32_t slow_calls;            /* Since the last sweep. */
+    cudaStream_t handle;            /* By which its thread last named the stream. */
+    gp_bin bins[GP_CLASS_COUNT];
+
+    struct gp_thread_cache *next_of_thread; /* Both lists: under the registry's lock. */
+    struct gp_thread_cache *next_of_stream;
+} gp_thread_cache;
+
+gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *counters,
+                                 gp_thread_cache **cache);
+
+/* The bins are empty. */
+void gp_thread_cache_destroy(gp_thread_cache *cache);
+
+/* Bring blocks of a class from L2, after a miss or below the watermark. The
+ * first goes to *slot if `slot` is not NULL. No growth, no other stream: *found
+ * is false if the stream's own memory has none. */
+gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot,
+                                 bool *found);
+
+/* Make room for a block of a class, and put it in; falls through to L2 if the
+ * class is not kept here. Never fails. */
+void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot slot);
+
+/* Flush everything to L2. The caller owns the cache, or has revoked it. */
+void gp_thread_cache_flush_all(gp_thread_cache *cache);
+
+/* Every so many slow calls: flush what nobody asked for since the last time. */
+void gp_thread_cache_sweep(gp_thread_cache *cache);
+
+/* Enter from the slow path: waits while the cache is revoked. */
+void gp_thread_cache_enter_slow(gp_thread_cache *cache);
+
+static inline void gp_thread_cache_count_alloc(gp_thread_cache *cache, size_t bytes)
+{
+    gp_thread_counters *counters = cache->counters;
+    uint64_t live = gp_counter_get(&counters->live_bytes) + bytes;
+    gp_counter_set(&counters->live_bytes, live);
+    if ((int64_t)live > (int64_t)gp_counter_get(&counters->live_peak))
+        gp_counter_set(&counters->live_peak, live);
+    gp_counter_add(&counters->requests, 1);
+}
+
+static inline void gp_thread_cache_count_free(gp_thread_cache *cache, size_t bytes)
+{
+    gp_counter_sub(&cache->counters->live_bytes, bytes);
+    gp_counter_add(&cache->counters->frees, 1);
+}
+
+/* The hit: a block's address, or 0. */
+static inline uintptr_t gp_thread_cache_pop(gp_thread_cache *cache, uint32_t size_class)
+{
+    gp_bin *bin = &cache->bins[size_class];
+    if (GP_UNLIKELY(!gp_asymmetric_enter(&cache->side)))
+        return 0;
+    if (GP_UNLIKELY(bin->count == 0)) {
+        gp_asymmetric_leave(&cache->side);
+        return 0;
+    }
+
+    size_t bytes = gp_size_class_bytes(size_class);
+    uint16_t count = --bin->count;
+    gp_slot slot = bin->slots[count];
+    if (count < bin->low)
+        bin->low = count;
+    bool refill = count < bin->refill_below;
+    gp_counter_sub(&cache->cached_bytes, bytes);
+    gp_record_set(slot.record, size_class | GP_STATE_LIVE);
+    gp_asymmetric_leave(&cache->side);
+
+    gp_thread_cache_count_alloc(cache, bytes);
+    if (GP_UNLIKELY(refill)) {
+        bool found;
+        (void)gp_thread_cache_refill(cache, size_class, NULL, &found);
+    }
+    return slot.base;
+}
+
+/* Take a block in, freed on `stream`, if there is room for one more. */
+static inline bool gp_thread_cache_push(gp_thread_cache *cache, uint32_t size_class, gp_slot slot,
+                                        cudaStream_t stream)
+{
+    gp_bin *bin = &cache->bins[size_class];
+    size_t bytes = gp_size_class_bytes(size_class);
+    if (GP_UNLIKELY(!gp_asymmetric_enter(&cache->side)))
+        return false;
+    uint64_t cached = gp_counter_get(&cache->cached_bytes) + bytes;
+    bool room = bin->count < bin->depth && cached <= cache->max_bytes;
+    if (GP_LIKELY(room)) {
+        if (GP_UNLIKELY(cache->listener != NULL))
+            cache->listener->note_free((void *)slot.base, stream);
+        gp_record_set(slot.record, size_class | GP_STATE_CACHED);
+        bin->slots[bin->count++] = slot;
+        gp_counter_set(&cache->cached_bytes, cached);
+    }
+    gp_asymmetric_leave(&cache->side);
+    return room;
+}
+
+#endif
