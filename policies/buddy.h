@@ -11,16 +11,16 @@
 #ifndef GP_POLICIES_BUDDY_H
 #define GP_POLICIES_BUDDY_H
 
-#include "buddy_chunk.h"
+#include "buddy_group.h"
 #include "range_map.h"
 
-RB_HEAD(gp_buddy_tree, gp_buddy_chunk);
+RB_HEAD(gp_buddy_tree, gp_buddy_group);
 
 typedef struct gp_buddy {
-    struct gp_buddy_tree chunks; /* By base; each knows the free orders of its subtree. */
+    struct gp_buddy_tree groups; /* By base; each knows the free orders of its subtree. */
     gp_range_map by_address;     /* Every chunk. */
     size_t free_bytes;           /* In all free pieces. */
-    size_t chunk_metadata_bytes; /* Host memory of the chunks. */
+    size_t record_bytes;         /* Host memory of groups and chunks. */
 } gp_buddy;
 
 /* @return GP_OK or GP_ERR_OUT_OF_HOST_MEMORY. */
@@ -29,8 +29,8 @@ gp_status gp_buddy_init(gp_buddy *buddy);
 void gp_buddy_fini(gp_buddy *buddy);
 
 /*
- * A new chunk, all of it free: a power of two of granules, up to order
- * GP_BUDDY_MAX_ORDER. O(log n + bytes / 64 granules).
+ * A new chunk, all of it free: a power of two of bytes, from GP_BUDDY_MIN_BYTES
+ * to GP_BUDDY_MAX_BYTES. O(log n).
  * @return GP_OK or GP_ERR_OUT_OF_HOST_MEMORY, then nothing has changed.
  */
 gp_status gp_buddy_add_chunk(gp_buddy *buddy, gp_span span);

@@ -1,63 +1,45 @@
 #include "buddy_chunk.h"
 
-#include "bit_tree.h"
-
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
-/*
- * Words in front of the set of depth d, which has 2^d members: the sum of
- * gp_bit_tree_words() over lesser depths. It does not depend on the chunk's order.
- */
-static const uint32_t set_starts[GP_BUDDY_MAX_ORDER + 2] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 10, 15, 24, 41, 74, 139, 270, 531, 1052, 2093, 4174, 8335};
+enum { WORD = 1 << GP_FREE_BITS_ORDER };
 
-static uint64_t *set_of(gp_buddy_chunk *chunk, unsigned order)
+static size_t word_count(unsigned order)
 {
-    return chunk->words + set_starts[chunk->order - order];
-}
-
-static const uint64_t *const_set_of(const gp_buddy_chunk *chunk, unsigned order)
-{
-    return chunk->words + set_starts[chunk->order - order];
-}
-
-static void add_piece(gp_buddy_chunk *chunk, unsigned order, size_t offset)
-{
-    gp_bit_tree_add(set_of(chunk, order), chunk->order - order, offset >> order);
-    chunk->free_orders |= 1u << order;
-}
-
-static void drop_piece(gp_buddy_chunk *chunk, unsigned order, size_t offset)
-{
-    if (gp_bit_tree_drop(set_of(chunk, order), chunk->order - order, offset >> order)) {
-        chunk->free_orders &= ~(1u << order);
-    }
-}
-
-static bool is_free_piece(const gp_buddy_chunk *chunk, unsigned order, size_t offset)
-{
-    return gp_bit_tree_has(const_set_of(chunk, order), offset >> order);
+    return (size_t)1 << (order - GP_FREE_BITS_ORDER);
 }
 
 static size_t chunk_bytes(unsigned order)
 {
-    return sizeof(gp_buddy_chunk) + set_starts[order + 1] * sizeof(uint64_t);
+    return sizeof(gp_buddy_chunk) + word_count(order) * sizeof(uint64_t);
+}
+
+/* The orders of `whole` are these now. */
+static void set_high_orders(gp_buddy_chunk *chunk, uint32_t orders)
+{
+    chunk->free_orders = (chunk->free_orders & (WORD - 1)) | orders << GP_FREE_BITS_ORDER;
 }
 
 gp_buddy_chunk *gp_buddy_chunk_create(gp_span span)
 {
     unsigned order = gp_buddy_order_of(span.bytes / GP_GRANULE_BYTES);
-    gp_buddy_chunk *chunk = calloc(1, chunk_bytes(order));
+    gp_buddy_chunk *chunk;
 
-    assert(order <= GP_BUDDY_MAX_ORDER && span.bytes == (size_t)GP_GRANULE_BYTES << order);
+    assert(span.bytes >= GP_BUDDY_MIN_BYTES && span.bytes <= GP_BUDDY_MAX_BYTES);
+    assert(span.bytes == (size_t)GP_GRANULE_BYTES << order);
+    chunk = calloc(1, chunk_bytes(order));
     if (chunk == NULL) {
         return NULL;
     }
     chunk->span = span;
     chunk->order = order;
     chunk->free_granules = 1u << order;
-    add_piece(chunk, order, 0);
+    chunk->whole = gp_free_bits_range(0, (unsigned)word_count(order));
+    memset(chunk->granules, 0xff, word_count(order) * sizeof(uint64_t));
+    memset(chunk->orders, 1 << GP_FREE_BITS_ORDER, word_count(order));
+    set_high_orders(chunk, gp_free_bits_orders(chunk->whole));
     return chunk;
 }
 
@@ -66,57 +48,127 @@ void gp_buddy_chunk_destroy(gp_buddy_chunk *chunk)
     free(chunk);
 }
 
+/* The pieces in granules[word] have changed: say so to the level above, and to free_orders
+ * if they are of low order. */
+static void update_word(gp_buddy_chunk *chunk, size_t word, uint32_t orders)
+{
+    uint32_t changed = chunk->orders[word] ^ orders;
+    uint32_t free_orders = chunk->free_orders | (orders & (WORD - 1));
+    uint64_t bit = UINT64_C(1) << word;
+
+    chunk->orders[word] = (uint8_t)orders;
+    for (; (changed & (WORD - 1)) != 0; changed &= changed - 1) {
+        unsigned order = (unsigned)__builtin_ctz(changed);
+        uint64_t having = chunk->having[order] ^ bit;
+
+        chunk->having[order] = having;
+        free_orders &= ~((uint32_t)(having == 0) << order);
+    }
+    chunk->free_orders = free_orders;
+    chunk->whole ^= (uint64_t)(changed != 0) << word;
+}
+
+static void mark_words(gp_buddy_chunk *chunk, size_t word, size_t count, bool is_free)
+{
+    uint64_t marked = gp_free_bits_range((unsigned)word, (unsigned)count);
+
+    memset(&chunk->granules[word], is_free ? 0xff : 0, count * sizeof(uint64_t));
+    memset(&chunk->orders[word], is_free ? 1 << GP_FREE_BITS_ORDER : 0, count);
+    chunk->whole = is_free ? chunk->whole | marked : chunk->whole & ~marked;
+}
+
+/* The orders once a piece of this one is gone and the rest of it is back. A number of units
+ * is a sum of powers of two, and so are the pieces that cover it behind a block: the number
+ * is also the set of their orders. */
+static uint32_t orders_after(uint32_t orders, uint64_t pieces, unsigned order, uint32_t rest)
+{
+    uint32_t was_last = (pieces & (pieces - 1)) == 0;
+
+    return (orders & ~(was_last << order)) | rest;
+}
+
+static size_t take_granules(gp_buddy_chunk *chunk, unsigned order, unsigned granules)
+{
+    size_t word = (size_t)__builtin_ctzll(chunk->having[order]);
+    uint64_t pieces = gp_free_bits_of_order(chunk->granules[word], order);
+    unsigned first = (unsigned)__builtin_ctzll(pieces);
+    uint32_t rest = (1u << order) - granules;
+
+    chunk->granules[word] &= ~gp_free_bits_range(first, granules);
+    update_word(chunk, word, orders_after(chunk->orders[word], pieces, order, rest));
+    return word * WORD + first;
+}
+
+static size_t take_words(gp_buddy_chunk *chunk, unsigned order, size_t granules)
+{
+    unsigned high_order = order - GP_FREE_BITS_ORDER;
+    uint64_t pieces = gp_free_bits_of_order(chunk->whole, high_order);
+    size_t word = (size_t)__builtin_ctzll(pieces);
+    size_t count = (granules + WORD - 1) / WORD;
+    uint32_t rest = (1u << high_order) - (uint32_t)count;
+    uint32_t high_orders = chunk->free_orders >> GP_FREE_BITS_ORDER;
+
+    mark_words(chunk, word, count, false);
+    set_high_orders(chunk, orders_after(high_orders, pieces, high_order, rest));
+    if (granules % WORD != 0) {
+        size_t last = word + count - 1;
+
+        chunk->granules[last] = UINT64_MAX << (granules % WORD);
+        update_word(chunk, last, WORD - (uint32_t)(granules % WORD));
+    }
+    return word * WORD;
+}
+
 size_t gp_buddy_chunk_take(gp_buddy_chunk *chunk, unsigned order, size_t granules)
 {
-    size_t piece = gp_bit_tree_least(const_set_of(chunk, order), chunk->order - order);
-    size_t start = piece << order;
-    size_t end = start + ((size_t)1 << order);
-
-    assert(granules <= end - start);
-    drop_piece(chunk, order, start);
-    for (size_t rest = start + granules; rest < end;) {
-        /* The longest piece that may begin here; it cannot reach beyond end. */
-        unsigned rest_order = (unsigned)__builtin_ctzll(rest);
-
-        add_piece(chunk, rest_order, rest);
-        rest += (size_t)1 << rest_order;
-    }
+    assert(granules <= (size_t)1 << order);
     chunk->free_granules -= (uint32_t)granules;
-    return start;
+    return order < GP_FREE_BITS_ORDER ? take_granules(chunk, order, (unsigned)granules)
+                                      : take_words(chunk, order, granules);
 }
 
-static void give_piece(gp_buddy_chunk *chunk, unsigned order, size_t offset)
-{
-    while (order < chunk->order) {
-        size_t buddy = offset ^ ((size_t)1 << order);
-
-        if (!is_free_piece(chunk, order, buddy)) {
-            break;
-        }
-        drop_piece(chunk, order, buddy);
-        offset &= ~((size_t)1 << order);
-        order++;
-    }
-    add_piece(chunk, order, offset);
-}
-
+/* A block of less than a word lies within one: it begins at a multiple of a power of two
+ * no less than its length. A longer one begins at a word for the same reason. */
 void gp_buddy_chunk_give(gp_buddy_chunk *chunk, size_t offset, size_t granules)
 {
-    chunk->free_granules += (uint32_t)granules;
-    /* From the last, shortest piece on: what it grows into is the next one's buddy. */
-    while (granules != 0) {
-        unsigned order = (unsigned)__builtin_ctzll(granules);
+    size_t word = offset / WORD;
+    size_t words = granules / WORD;
+    uint64_t whole_before = chunk->whole;
 
-        granules &= granules - 1;
-        give_piece(chunk, order, offset + granules);
+    chunk->free_granules += (uint32_t)granules;
+    if (words != 0) {
+        mark_words(chunk, word, words, true);
     }
+    if (granules % WORD != 0) {
+        uint64_t *last = &chunk->granules[word + words];
+
+        *last |= gp_free_bits_range((unsigned)(offset % WORD), (unsigned)(granules % WORD));
+        update_word(chunk, word + words, gp_free_bits_orders(*last));
+    }
+    if (chunk->whole != whole_before) {
+        set_high_orders(chunk, gp_free_bits_orders(chunk->whole));
+    }
+}
+
+size_t gp_buddy_chunk_count_free(const gp_buddy_chunk *chunk, size_t offset, size_t granules)
+{
+    size_t count = 0;
+
+    for (size_t granule = offset; granule < offset + granules; granule++) {
+        count += chunk->granules[granule / WORD] >> (granule % WORD) & 1;
+    }
+    return count;
 }
 
 unsigned gp_buddy_chunk_joined_order(const gp_buddy_chunk *chunk, size_t offset, unsigned order)
 {
-    while (order < chunk->order && is_free_piece(chunk, order, offset ^ ((size_t)1 << order))) {
-        offset &= ~((size_t)1 << order);
-        order++;
+    for (; order < chunk->order; order++) {
+        size_t granules = (size_t)1 << order;
+
+        if (gp_buddy_chunk_count_free(chunk, offset ^ granules, granules) != granules) {
+            break;
+        }
+        offset &= ~granules;
     }
     return order;
 }
@@ -126,71 +178,36 @@ size_t gp_buddy_chunk_metadata_bytes(const gp_buddy_chunk *chunk)
     return chunk_bytes(chunk->order);
 }
 
-bool gp_buddy_chunk_has_free(const gp_buddy_chunk *chunk, size_t offset, size_t granules)
+/* Does the upper level say of this word what the word says itself? */
+static bool word_is_valid(const gp_buddy_chunk *chunk, size_t word)
 {
-    for (size_t granule = offset; granule < offset + granules; granule++) {
-        for (unsigned order = 0; order <= chunk->order; order++) {
-            if (is_free_piece(chunk, order, granule)) {
-                return true;
-            }
-        }
+    uint32_t orders = (uint32_t)(chunk->whole >> word & 1) << GP_FREE_BITS_ORDER;
+
+    for (unsigned order = 0; order < GP_FREE_BITS_ORDER; order++) {
+        orders |= (uint32_t)(chunk->having[order] >> word & 1) << order;
     }
-    return false;
+    return orders == chunk->orders[word] && orders == gp_free_bits_orders(chunk->granules[word]);
 }
 
-/* Its granules are in no longer free piece, and its buddy is not free as well. */
-static bool piece_is_valid(const gp_buddy_chunk *chunk, unsigned order, size_t offset)
+static uint32_t find_free_orders(const gp_buddy_chunk *chunk)
 {
-    for (unsigned above = order + 1; above <= chunk->order; above++) {
-        if (is_free_piece(chunk, above, offset)) {
-            return false;
-        }
+    uint32_t orders = gp_free_bits_orders(chunk->whole) << GP_FREE_BITS_ORDER;
+
+    for (unsigned order = 0; order < GP_FREE_BITS_ORDER; order++) {
+        orders |= (uint32_t)(chunk->having[order] != 0) << order;
     }
-    return order == chunk->order || !is_free_piece(chunk, order, offset ^ ((size_t)1 << order));
-}
-
-/* Do the upper levels of a set say what the lower ones hold? */
-static bool set_is_valid(const uint64_t *words, unsigned depth)
-{
-    while (depth > GP_BIT_TREE_WORD_DEPTH) {
-        depth -= GP_BIT_TREE_WORD_DEPTH;
-        const uint64_t *above = words + ((size_t)1 << depth);
-
-        for (size_t i = 0; i < (size_t)1 << depth; i++) {
-            if ((words[i] != 0) != gp_bit_tree_has(above, i)) {
-                return false;
-            }
-        }
-        words = above;
-    }
-    return true;
-}
-
-static bool order_is_valid(const gp_buddy_chunk *chunk, unsigned order, size_t *free_granules)
-{
-    size_t count = 0;
-
-    for (size_t offset = 0; offset >> chunk->order == 0; offset += (size_t)1 << order) {
-        if (is_free_piece(chunk, order, offset)) {
-            if (!piece_is_valid(chunk, order, offset)) {
-                return false;
-            }
-            count++;
-        }
-    }
-    *free_granules += count << order;
-    return (count != 0) == ((chunk->free_orders >> order & 1) != 0) &&
-           set_is_valid(const_set_of(chunk, order), chunk->order - order);
+    return orders;
 }
 
 bool gp_buddy_chunk_is_valid(const gp_buddy_chunk *chunk)
 {
-    size_t free_granules = 0;
+    size_t granules = (size_t)1 << chunk->order;
 
-    for (unsigned order = 0; order <= chunk->order; order++) {
-        if (!order_is_valid(chunk, order, &free_granules)) {
+    for (size_t word = 0; word < word_count(chunk->order); word++) {
+        if (!word_is_valid(chunk, word)) {
             return false;
         }
     }
-    return free_granules == chunk->free_granules && chunk->free_orders >> chunk->order <= 1;
+    return chunk->free_orders == find_free_orders(chunk) &&
+           chunk->free_granules == gp_buddy_chunk_count_free(chunk, 0, granules);
 }

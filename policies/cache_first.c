@@ -3,8 +3,8 @@
  *
  *   one granule            small objects (small_slab.h), whose slabs are taken
  *                          from the buddy system
- *   up to large_bytes      a buddy system (buddy.h), whose chunks are spans
- *                          taken from the heap
+ *   up to large_bytes,     a buddy system (buddy.h), whose chunks are spans
+ *   at most 1 MiB          taken from the heap
  *   more                   a heap of spans (span_heap.h), best fit
  *
  * A request that its own level cannot meet goes one level down, as far as the
@@ -24,16 +24,13 @@
 
 /* A chunk costs a record and a place in a table, so it is not to be shorter. */
 static const size_t least_chunk_bytes = (size_t)128 << 10;
-static const size_t usual_chunk_bytes = (size_t)2 << 20;
-static const size_t most_chunk_bytes = (size_t)GP_GRANULE_BYTES << GP_BUDDY_MAX_ORDER;
 
 typedef struct cache_first {
     gp_span_heap heap;
     gp_buddy buddy;
     gp_small_slab slabs;
     gp_buddy_chunk *kept; /* The one chunk that is wholly free; NULL: none. */
-    size_t large_bytes;   /* Longer requests go to the heap at once. */
-    size_t chunk_bytes;   /* Of a chunk, if there is a span for it. */
+    size_t buddy_bytes;   /* Longer requests go to the heap at once. */
 } cache_first;
 
 /* Chunks that come back to the heap if the policy lets go of all it holds back. */
@@ -61,15 +58,6 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static void choose_sizes(cache_first *self, const gp_policy_params *params)
-{
-    size_t large_bytes = larger(power_of_two_below(params->large_bytes), GP_GRANULE_BYTES);
-
-    /* A request just above half a chunk would leave the other half to be matched by luck. */
-    self->large_bytes = smaller(large_bytes, most_chunk_bytes / 2);
-    self->chunk_bytes = larger(usual_chunk_bytes, 2 * self->large_bytes);
-}
-
 static gp_status cache_first_create(void **state, const gp_policy_params *params)
 {
     cache_first *self = calloc(1, sizeof(*self));
@@ -77,7 +65,8 @@ static gp_status cache_first_create(void **state, const gp_policy_params *params
     if (self == NULL) {
         return GP_ERR_OUT_OF_HOST_MEMORY;
     }
-    choose_sizes(self, params);
+    /* Above half a chunk a request would need a chunk of its own, and the heap does better. */
+    self->buddy_bytes = smaller(power_of_two_below(params->large_bytes), GP_BUDDY_MAX_BYTES / 2);
     if (gp_span_heap_init(&self->heap, &gp_best_fit_index) != GP_OK) {
         goto free_self;
     }
@@ -137,7 +126,7 @@ static bool add_chunk(cache_first *self, size_t bytes, size_t alignment)
     size_t least = larger(power_of_two_above(larger(bytes, alignment)), least_chunk_bytes);
     size_t longest = power_of_two_below(gp_span_heap_largest_bytes(&self->heap));
 
-    for (size_t chunk = smaller(longest, self->chunk_bytes); chunk >= least; chunk /= 2) {
+    for (size_t chunk = smaller(longest, GP_BUDDY_MAX_BYTES); chunk >= least; chunk /= 2) {
         if (add_chunk_of(self, chunk, alignment)) {
             return true;
         }
@@ -270,7 +259,7 @@ static bool letting_go_helps(const cache_first *self, size_t bytes, size_t align
             return true;
         }
     }
-    return alignment == GP_GRANULE_BYTES && bytes <= self->large_bytes &&
+    return alignment == GP_GRANULE_BYTES && bytes <= self->buddy_bytes &&
            bytes <= joined_slab_bytes(self);
 }
 
@@ -292,7 +281,7 @@ static bool place(cache_first *self, size_t bytes, size_t alignment, uintptr_t *
     if (bytes == GP_GRANULE_BYTES && alignment == GP_GRANULE_BYTES && take_from_slabs(self, base)) {
         return true;
     }
-    if (bytes <= self->large_bytes && alignment <= self->large_bytes &&
+    if (bytes <= self->buddy_bytes && alignment <= self->buddy_bytes &&
         take_from_buddy(self, bytes, alignment, base)) {
         return true;
     }
@@ -325,7 +314,7 @@ static void cache_first_give(void *state, gp_span block)
             return;
         }
     }
-    if (block.bytes <= self->large_bytes) {
+    if (block.bytes <= self->buddy_bytes) {
         gp_buddy_chunk *chunk = gp_buddy_find(&self->buddy, block.base);
 
         if (chunk != NULL) {
@@ -376,7 +365,7 @@ static size_t largest_free_bytes(const cache_first *self)
     idle_chunks idle = find_idle_chunks(self);
     size_t largest = larger(gp_buddy_largest_bytes(&self->buddy), joined_slab_bytes(self));
 
-    largest = smaller(largest, self->large_bytes);
+    largest = smaller(largest, self->buddy_bytes);
     largest = larger(largest, self->slabs.free_bytes != 0 ? GP_GRANULE_BYTES : 0);
     largest = larger(largest, gp_span_heap_largest_bytes(&self->heap));
     for (int i = 0; i < 2; i++) {
