@@ -39,6 +39,7 @@ static bool replay_all(const bench_options *options, bench_replay *replay,
         for (size_t p = 0; p < options->policy_count; p++) {
             replay->contender = options->policies[p];
             if (!bench_replay_run(replay, &traces[t], results, error)) {
+                bench_progress_end(replay->progress);
                 (void)bench_command_fail(BENCH_EXIT_FAILED, error);
                 return false;
             }
@@ -46,6 +47,14 @@ static bool replay_all(const bench_options *options, bench_replay *replay,
         }
     }
     return true;
+}
+
+static size_t step_count(const bench_options *options, const bench_trace *traces)
+{
+    size_t events = 0;
+    for (size_t i = 0; i < options->trace_count; i++)
+        events += traces[i].event_count;
+    return events * options->policy_count * options->passes;
 }
 
 static int replay_and_report(const bench_options *options, const device_ops *device,
@@ -57,6 +66,7 @@ static int replay_and_report(const bench_options *options, const device_ops *dev
         return bench_command_fail(BENCH_EXIT_FAILED, "out of memory");
 
     bench_ticks ticks;
+    bench_progress progress;
     bench_ticks_calibrate(&ticks);
     bench_replay replay = {
         .device = device,
@@ -65,9 +75,13 @@ static int replay_and_report(const bench_options *options, const device_ops *dev
         .per_stream = options->per_stream,
         .kernels = options->kernels,
         .passes = (int)options->passes,
+        .progress = &progress,
     };
     int code = BENCH_EXIT_FAILED;
-    if (replay_all(options, &replay, traces, results)) {
+    bench_progress_begin(&progress, step_count(options, traces));
+    bool sound = replay_all(options, &replay, traces, results);
+    bench_progress_end(&progress);
+    if (sound) {
         code = BENCH_EXIT_OK;
         if (options->json != NULL)
             code = bench_command_write_json(options, results, count);

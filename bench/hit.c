@@ -2,6 +2,7 @@
 
 #include "crew.h"
 #include "lane.h"
+#include "progress.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ typedef struct hit_run {
     bench_lane lanes[LANE_COUNT];
     size_t lane_count;
     hit_rounds rounds;
+    bench_progress progress;
     atomic_bool not_current; /* A thread could not make the device current. */
     char *error;
 } hit_run;
@@ -87,14 +89,11 @@ static bool play_round(hit_run *run, size_t round)
 
 static bool play_rounds(hit_run *run)
 {
-    bench_progress progress;
-    bench_progress_begin(&progress, "hit");
     bool sound = true;
     for (size_t round = 0; round < run->hit->rounds && sound; round++) {
         sound = play_round(run, round);
-        bench_progress_update(&progress, round + 1, run->hit->rounds);
+        bench_progress_update(&run->progress, round + 1);
     }
-    bench_progress_end(&progress);
     return sound;
 }
 
@@ -237,9 +236,12 @@ bool bench_hit_run(const bench_hit *hit, bench_result *result, char error[BENCH_
     run->hit = hit;
     run->error = error;
 
+    bench_progress_begin(&run->progress, hit->rounds);
+    bench_progress_part(&run->progress, hit->contender->name, hit->rounds);
     bench_crew_run(run->crew, arrive_job, run);
     bool sound = atomic_load(&run->not_current) ? fail(run, hit->device->name, "set_current failed")
                                                 : measure(run, result);
+    bench_progress_end(&run->progress);
     for (size_t i = 0; i < run->lane_count; i++)
         bench_lane_close(&run->lanes[i]);
     bench_crew_run(run->crew, depart_job, run);

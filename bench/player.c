@@ -148,7 +148,7 @@ void bench_player_play(void *argument, size_t member)
         bench_rendezvous_wait(&stage->rendezvous);
         played = play_window(stage, player, played, start + stage->window_events);
         if (member == 0)
-            bench_progress_update(&stage->progress, start, total);
+            bench_progress_update(stage->progress, start);
     }
 }
 

@@ -100,9 +100,8 @@ static bool run_pass(const bench_replay *replay, bench_stage *stage, bench_crew 
     baseline before;
     if (!begin_pass(stage, &before))
         return false;
-    bench_progress_begin(&stage->progress, label);
+    bench_progress_part(stage->progress, label, stage->trace->event_count);
     bench_crew_run(crew, bench_player_play, stage);
-    bench_progress_end(&stage->progress);
     bool measured = !atomic_load(&stage->failed) && end_pass(replay, stage, &before, result);
 
     bench_crew_run(crew, bench_player_clean_up, stage);
@@ -137,8 +136,10 @@ bool bench_replay_run(const bench_replay *replay, const bench_trace *trace, benc
     }
 
     bench_stage stage;
-    if (bench_stage_create(&stage, trace, contender, replay->per_stream, replay->kernels))
+    if (bench_stage_create(&stage, trace, contender, replay->per_stream, replay->kernels)) {
+        stage.progress = replay->progress;
         run_passes(replay, &stage, results);
+    }
     bool sound = !atomic_load(&stage.failed);
     if (!sound)
         (void)snprintf(error, BENCH_ERROR_CHARS, "%s, %s: %.400s", trace->name,

@@ -18,7 +18,8 @@ typedef struct bench_replay {
     bench_mode mode;
     bool per_stream; /* A thread for each stream; else one for all. */
     bool kernels;
-    int passes; /* At least 1. */
+    int passes;               /* At least 1. */
+    bench_progress *progress; /* Begun; a step is an event. */
 } bench_replay;
 
 /*

@@ -43,7 +43,7 @@ typedef struct bench_stage {
     atomic_size_t live_bytes, peak_live_bytes; /* as requested, in true order */
     atomic_bool failed;
     char error[BENCH_ERROR_CHARS]; /* Written by the thread that set failed. */
-    bench_progress progress;       /* Used by player 0. */
+    bench_progress *progress;      /* Used by player 0. */
 } bench_stage;
 
 /*

@@ -72,13 +72,14 @@ static void run_rounds(inference_pipeline pipelines[MEMORY_SOURCE_COUNT], bench_
     bench_progress progress;
     char label[64];
     (void)snprintf(label, sizeof(label), "%zu threads", pipelines[0].server_count);
-    bench_progress_begin(&progress, label);
+    bench_progress_begin(&progress, rounds->count);
+    bench_progress_part(&progress, label, rounds->count);
     for (size_t source = 0; source < MEMORY_SOURCE_COUNT; source++)
         inference_pipeline_warm_up(&pipelines[source], crew);
     for (size_t round = 0; round < rounds->count; round++) {
         for (size_t source = 0; source < MEMORY_SOURCE_COUNT; source++)
             rounds->of[source][round] = inference_pipeline_round(&pipelines[source], crew);
-        bench_progress_update(&progress, round + 1, rounds->count);
+        bench_progress_update(&progress, round + 1);
     }
     bench_progress_end(&progress);
 }
