@@ -52,7 +52,7 @@ static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignme
         return gp_error_set(GP_ERR_SIZE_OVERFLOW, "%zu bytes are more than any device has", bytes);
 
     gp_target target;
-    gp_status status = gp_thread_resolve(pool, stream, &target);
+    gp_status status = gp_thread_target(pool, stream, &target);
     if (status != GP_OK)
         return status;
     if (bytes == 0) {
@@ -62,6 +62,16 @@ static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignme
     if (target.cache == NULL)
         return alloc_captured(ptr, bytes, target.pool, stream);
     return alloc_eager(ptr, bytes, alignment, &target, stream);
+}
+
+/* What some hits owe: the class is refilled before it is dry, a listener told. */
+static GP_NOINLINE gp_status after_hit(gp_thread_cache *cache, uint32_t size_class, void *block,
+                                       cudaStream_t stream)
+{
+    if (cache->listener != NULL)
+        cache->listener->note_alloc(block, gp_size_class_bytes(size_class), stream);
+    gp_thread_cache_refill_low(cache, size_class);
+    return GP_OK;
 }
 
 /* ---- the calls ------------------------------------------------------------------- */
@@ -74,12 +84,13 @@ static inline gp_status alloc(void **ptr, size_t bytes, gp_pool *pool, cudaStrea
         return alloc_slow(ptr, bytes, 1, pool, stream);
 
     uint32_t size_class = gp_size_class_of(bytes);
-    uintptr_t base = gp_thread_cache_pop(cache, size_class);
-    if (GP_UNLIKELY(base == 0))
+    uintptr_t base;
+    gp_hit hit = gp_thread_cache_pop(cache, size_class, &base);
+    if (GP_UNLIKELY(hit == GP_MISS))
         return alloc_slow(ptr, bytes, 1, pool, stream);
-    if (GP_UNLIKELY(cache->listener != NULL))
-        cache->listener->note_alloc((void *)base, gp_size_class_bytes(size_class), stream);
     *ptr = (void *)base;
+    if (GP_UNLIKELY(hit == GP_HIT_LOW || cache->listener != NULL))
+        return after_hit(cache, size_class, (void *)base, stream);
     return GP_OK;
 }
 

@@ -81,7 +81,7 @@ static void count_free(const gp_block *block, const gp_target *target, cudaStrea
     if (target->cache->listener != NULL)
         target->cache->listener->note_free((void *)block->slot.base, stream);
     gp_record_set(block->slot.record, (block->value & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
-    gp_thread_cache_count_free(target->cache, block->bytes);
+    gp_thread_cache_count_free(target->cache->counters, block->bytes);
 }
 
 static gp_status free_used(const gp_block *block, const gp_target *target, cudaStream_t stream)
@@ -116,7 +116,7 @@ static void free_plain(const gp_block *block, const gp_target *target, cudaStrea
 static gp_status free_found(const gp_block *block, cudaStream_t stream)
 {
     gp_target target;
-    gp_status status = gp_thread_resolve(block->pool, stream, &target);
+    gp_status status = gp_thread_target(block->pool, stream, &target);
     if (status != GP_OK)
         return status;
     if (target.cache == NULL)
@@ -165,7 +165,6 @@ gp_status gp_free_async(void *ptr, cudaStream_t stream)
         return free_slow(ptr, stream);
     if (GP_UNLIKELY(!gp_thread_cache_push(cache, size_class, slot, stream)))
         return free_slow(ptr, stream);
-    gp_thread_cache_count_free(cache, gp_size_class_bytes(size_class));
     return GP_OK;
 }
 
@@ -187,7 +186,7 @@ gp_status gp_record_use(void *ptr, cudaStream_t stream)
     if (status != GP_OK)
         return status;
     gp_target target;
-    status = gp_thread_resolve(block.pool, stream, &target);
+    status = gp_thread_target(block.pool, stream, &target);
     if (status != GP_OK)
         return status;
     if (target.cache == NULL)

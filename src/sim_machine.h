@@ -22,6 +22,7 @@ struct gp_sim_capture;
 
 typedef struct gp_sim_device {
     struct gp_sim_stream *legacy;
+    size_t legacy_debts;     /* departed streams that owe an order to the legacy stream */
     size_t pool_bytes;       /* mapped by pools */
     size_t graph_bytes;      /* held by graphs that were launched */
     size_t foreign_bytes;    /* taken by other processes */
@@ -35,10 +36,10 @@ typedef struct gp_sim_machine {
     uint64_t now_ns;
     gp_sim_device devices[GP_SIM_MAX_DEVICES];
 
-    struct gp_sim_stream *streams; /* all that exist or still hold work */
-    size_t retired_streams;        /* of these, destroyed ones */
-    struct gp_sim_departed *departed;
-    size_t live_streams; /* of these, made by gp_sim_stream_create() */
+    struct gp_sim_stream *streams;    /* all that exist or still hold work */
+    size_t retired_streams;           /* of these, destroyed ones */
+    struct gp_sim_departed *departed; /* gone streams that the host has not waited for */
+    size_t live_streams;              /* of these, made by gp_sim_stream_create() */
     gp_sim_observed observed;
 
     gp_sim_handles events;

@@ -173,13 +173,16 @@ static void remember(gp_sim_machine *machine, const gp_sim_stream *stream)
     }
     departed->last = last;
     departed->device = stream->device;
+    departed->owes_legacy = stream->is_blocking;
+    machine->devices[stream->device].legacy_debts += stream->is_blocking ? 1 : 0;
     (void)gp_sim_order_share(last.order);
     departed->next = machine->departed;
     machine->departed = departed;
 }
 
-static void departed_free(gp_sim_departed *departed)
+static void departed_free(gp_sim_machine *machine, gp_sim_departed *departed)
 {
+    machine->devices[departed->device].legacy_debts -= departed->owes_legacy ? 1 : 0;
     gp_sim_order_release(departed->last.order);
     free(departed);
 }
@@ -195,7 +198,7 @@ void gp_sim_streams_observe_departed(gp_sim_machine *machine, int device)
         }
         gp_sim_observed_join(&machine->observed, &departed->last);
         *link = departed->next;
-        departed_free(departed);
+        departed_free(machine, departed);
     }
 }
 
@@ -224,7 +227,7 @@ void gp_sim_streams_clear(gp_sim_machine *machine)
     while (machine->departed != NULL) {
         gp_sim_departed *departed = machine->departed;
         machine->departed = departed->next;
-        departed_free(departed);
+        departed_free(machine, departed);
     }
 }
 
@@ -303,6 +306,26 @@ static gp_sim_result follow(gp_sim_machine *machine, gp_sim_stream *stream, gp_s
     return gp_sim_stream_wait_for(machine, stream, source, &moment);
 }
 
+/* Streams that are gone have no time left to wait for, only an order. */
+static gp_sim_result follow_departed(gp_sim_machine *machine, gp_sim_stream *legacy)
+{
+    gp_sim_device *device = &machine->devices[legacy->device];
+    if (device->legacy_debts == 0)
+        return GP_SIM_SUCCESS;
+
+    for (gp_sim_departed *departed = machine->departed; departed != NULL;
+         departed = departed->next) {
+        if (!departed->owes_legacy || departed->device != legacy->device)
+            continue;
+        if (!gp_sim_order_join(&legacy->order, &departed->last, &machine->observed))
+            return GP_SIM_OUT_OF_MEMORY;
+        departed->owes_legacy = false;
+        device->legacy_debts--;
+    }
+    /* An order may only grow together with the position. */
+    return gp_sim_stream_submit(machine, legacy, (gp_sim_task){0});
+}
+
 static gp_sim_result follow_all_blocking(gp_sim_machine *machine, gp_sim_stream *legacy)
 {
     for (gp_sim_stream *stream = machine->streams; stream != NULL; stream = stream->next) {
@@ -312,7 +335,7 @@ static gp_sim_result follow_all_blocking(gp_sim_machine *machine, gp_sim_stream 
         if (result != GP_SIM_SUCCESS)
             return result;
     }
-    return GP_SIM_SUCCESS;
+    return follow_departed(machine, legacy);
 }
 
 static gp_sim_result join_legacy_order(gp_sim_machine *machine, gp_sim_stream *stream)

@@ -32,6 +32,7 @@ typedef struct gp_sim_departed {
     struct gp_sim_departed *next;
     gp_sim_moment last;
     int device;
+    bool owes_legacy; /* was blocking: the legacy stream's next operation follows it */
 } gp_sim_departed;
 
 /* ---- life ---- */

@@ -78,7 +78,7 @@ static void uncut(gp_stream_cache *cache, gp_segment *segment, gp_span span, gp_
     gp_counter_add(&cache->free_bytes, span.bytes);
     if (order == GP_ORDERED_HERE) {
         segment->last_give = ++cache->gives;
-        cache->uncovered_bytes += span.bytes;
+        gp_counter_add(&cache->uncovered_bytes, span.bytes);
     }
 }
 
@@ -239,7 +239,7 @@ gp_status gp_stream_cache_add_segment(gp_stream_cache *cache, gp_segment *segmen
         if (order == GP_ORDERED_HERE) {
             /* A third stream needs a fence that is recorded after this. */
             segment->last_give = ++cache->gives;
-            cache->uncovered_bytes += segment->span.bytes;
+            gp_counter_add(&cache->uncovered_bytes, segment->span.bytes);
         }
         link_segment(cache, segment);
         gp_address_table_assign(segment->span.base, segment->span.bytes, segment);

@@ -42,9 +42,9 @@ typedef struct gp_stream_cache {
     gp_segment *segments;
     gp_batch *waiting; /* In order of arrival. */
     gp_batch *guests;
-    uint64_t gives;           /* Blocks that ever came back: what fences are counted in. */
-    uint64_t completed_gives; /* Of these, the device is known to be past so many. */
-    uint64_t uncovered_bytes; /* Came back since the newest fence. */
+    uint64_t gives;             /* Blocks that ever came back: what fences are counted in. */
+    uint64_t completed_gives;   /* Of these, the device is known to be past so many. */
+    gp_counter uncovered_bytes; /* Came back since the newest fence. */
     uint32_t fence_count;
     gp_fence *fences[GP_STREAM_FENCES]; /* Oldest first. */
 
@@ -102,7 +102,7 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache);
 
 /* For a stream whose handle is only known during its own calls: leave a fence
  * behind once enough has come back uncovered, so that others may share it. */
-void gp_stream_cache_leave_fence(gp_stream_cache *cache, cudaStream_t stream);
+void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream);
 
 /* Send the guests home behind one fence on `stream`, this cache's. */
 void gp_stream_cache_send_guests(gp_stream_cache *cache, cudaStream_t stream);

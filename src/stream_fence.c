@@ -72,7 +72,7 @@ static void offer(gp_stream_cache *cache, gp_fence *fence)
     if (cache->fence_count == 0 || cache->fences[cache->fence_count - 1]->covers < fence->covers) {
         keep_locked(cache, fence);
         if (fence->covers == cache->gives)
-            cache->uncovered_bytes = 0;
+            gp_counter_set(&cache->uncovered_bytes, 0);
     }
     gp_stream_cache_unlock(cache);
 }
@@ -136,11 +136,10 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache)
     return completed;
 }
 
-void gp_stream_cache_leave_fence(gp_stream_cache *cache, cudaStream_t stream)
+void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
-    gp_stream_cache_lock(cache);
-    bool due = !cache->attached && cache->uncovered_bytes >= UNCOVERED_LIMIT;
-    gp_stream_cache_unlock(cache);
-    if (due)
-        gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, true, stream));
+    if (atomic_load_explicit(&cache->attached, memory_order_relaxed) ||
+        gp_counter_get(&cache->uncovered_bytes) < UNCOVERED_LIMIT)
+        return;
+    gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, true, stream));
 }

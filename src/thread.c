@@ -267,7 +267,7 @@ static void free_parked(gp_thread_cache *cache, cudaStream_t stream)
     while (gp_captured_blocks_unpark(captured, cache->stream->stream_id, &block)) {
         if (cache->listener != NULL)
             cache->listener->note_free((void *)block.slot.base, stream);
-        gp_thread_cache_count_free(cache, block.bytes);
+        gp_thread_cache_count_free(cache->counters, block.bytes);
         gp_stream_cache_give(cache->stream, &block.slot, 1);
     }
 }

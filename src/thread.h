@@ -96,4 +96,14 @@ static inline gp_thread_cache *gp_thread_find(gp_pool *pool, cudaStream_t stream
     return gp_thread_recheck(lookup);
 }
 
+/* gp_thread_find(), else gp_thread_resolve(). */
+static inline gp_status gp_thread_target(gp_pool *pool, cudaStream_t stream, gp_target *target)
+{
+    target->cache = gp_thread_find(pool, stream);
+    if (GP_UNLIKELY(target->cache == NULL))
+        return gp_thread_resolve(pool, stream, target);
+    target->pool = target->cache->stream->pool;
+    return GP_OK;
+}
+
 #endif

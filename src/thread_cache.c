@@ -8,9 +8,6 @@
 /* A class may fill this share of the cache at most. */
 #define CLASS_SHARE 4u
 
-/* Slow calls between two sweeps. */
-#define SWEEP_EVERY 256u
-
 gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *counters,
                                  gp_thread_cache **cache)
 {
@@ -23,6 +20,8 @@ gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *co
     made->counters = counters;
     made->small_bytes = pool->config.large_bytes;
     made->max_bytes = pool->config.l1_bytes;
+    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
+        made->bins[i].bytes = (uint32_t)gp_size_class_bytes(i);
     made->listener = pool->backend->ops->note_alloc != NULL ? pool->backend->ops : NULL;
     *cache = made;
     return GP_OK;
@@ -115,9 +114,6 @@ static void sweep(gp_thread_cache *cache)
 
 void gp_thread_cache_sweep(gp_thread_cache *cache)
 {
-    if (++cache->slow_calls < SWEEP_EVERY)
-        return;
-    cache->slow_calls = 0;
     gp_thread_cache_enter_slow(cache);
     sweep(cache);
     gp_asymmetric_leave(&cache->side);
@@ -223,4 +219,13 @@ gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp
         gp_counter_add(&cache->counters->refills, 1);
     }
     return GP_OK;
+}
+
+void gp_thread_cache_refill_low(gp_thread_cache *cache, uint32_t size_class)
+{
+    const gp_bin *bin = &cache->bins[size_class];
+    bool found;
+    /* A prefetch that finds nothing, or no host memory, is no failure. */
+    if (bin->count < bin->refill_below)
+        (void)gp_thread_cache_refill(cache, size_class, NULL, &found);
 }

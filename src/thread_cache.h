@@ -24,6 +24,7 @@
 
 typedef struct gp_bin {
     gp_slot *slots; /* NULL until the class is used; room for `depth`. */
+    uint32_t bytes; /* Of a block of the class. */
     uint16_t count;
     uint16_t depth;        /* Grows with demand, up to the class's bound. */
     uint16_t refill_below; /* 0: only when dry. */
@@ -38,8 +39,8 @@ typedef struct gp_thread_cache {
     gp_thread_counters *counters; /* Of its thread in its pool. */
     gp_stream_cache *stream;
     const gp_backend_ops *listener; /* NULL: nobody listens to allocs and frees. */
-    uint32_t slow_calls;            /* Since the last sweep. */
-    cudaStream_t handle;            /* By which its thread last named the stream. */
+    uint32_t slow_calls;
+    cudaStream_t handle; /* By which its thread last named the stream. */
     gp_bin bins[GP_CLASS_COUNT];
 
     struct gp_thread_cache *next_of_thread; /* Both lists: under the registry's lock. */
@@ -58,6 +59,9 @@ void gp_thread_cache_destroy(gp_thread_cache *cache);
 gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot,
                                  bool *found);
 
+/* The prefetch: a batch if the class is below its watermark. */
+void gp_thread_cache_refill_low(gp_thread_cache *cache, uint32_t size_class);
+
 /* Make room for a block of a class, and put it in; falls through to L2 if the
  * class is not kept here. Never fails. */
 void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot slot);
@@ -65,15 +69,21 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
 /* Flush everything to L2. The caller owns the cache, or has revoked it. */
 void gp_thread_cache_flush_all(gp_thread_cache *cache);
 
-/* Every so many slow calls: flush what nobody asked for since the last time. */
+/* Flush half of what nobody asked for since the last time. */
 void gp_thread_cache_sweep(gp_thread_cache *cache);
 
 /* Enter from the slow path: waits while the cache is revoked. */
 void gp_thread_cache_enter_slow(gp_thread_cache *cache);
 
-static inline void gp_thread_cache_count_alloc(gp_thread_cache *cache, size_t bytes)
+/* What became of a try to serve a request from L1. */
+typedef enum gp_hit {
+    GP_HIT,
+    GP_HIT_LOW, /* Served, and the class is below its watermark now. */
+    GP_MISS
+} gp_hit;
+
+static inline void gp_thread_cache_count_alloc(gp_thread_counters *counters, size_t bytes)
 {
-    gp_thread_counters *counters = cache->counters;
     uint64_t live = gp_counter_get(&counters->live_bytes) + bytes;
     gp_counter_set(&counters->live_bytes, live);
     if ((int64_t)live > (int64_t)gp_counter_get(&counters->live_peak))
@@ -81,39 +91,38 @@ static inline void gp_thread_cache_count_alloc(gp_thread_cache *cache, size_t by
     gp_counter_add(&counters->requests, 1);
 }
 
-static inline void gp_thread_cache_count_free(gp_thread_cache *cache, size_t bytes)
+static inline void gp_thread_cache_count_free(gp_thread_counters *counters, size_t bytes)
 {
-    gp_counter_sub(&cache->counters->live_bytes, bytes);
-    gp_counter_add(&cache->counters->frees, 1);
+    gp_counter_sub(&counters->live_bytes, bytes);
+    gp_counter_add(&counters->frees, 1);
 }
 
-/* The hit: a block's address, or 0. */
-static inline uintptr_t gp_thread_cache_pop(gp_thread_cache *cache, uint32_t size_class)
+/* The hit: *base is set unless it is a miss. */
+static inline gp_hit gp_thread_cache_pop(gp_thread_cache *cache, uint32_t size_class,
+                                         uintptr_t *base)
 {
     gp_bin *bin = &cache->bins[size_class];
     if (GP_UNLIKELY(!gp_asymmetric_enter(&cache->side)))
-        return 0;
-    if (GP_UNLIKELY(bin->count == 0)) {
+        return GP_MISS;
+    uint32_t count = bin->count;
+    if (GP_UNLIKELY(count == 0)) {
         gp_asymmetric_leave(&cache->side);
-        return 0;
+        return GP_MISS;
     }
 
-    size_t bytes = gp_size_class_bytes(size_class);
-    uint16_t count = --bin->count;
+    size_t bytes = bin->bytes;
+    bin->count = (uint16_t)--count;
     gp_slot slot = bin->slots[count];
     if (count < bin->low)
-        bin->low = count;
-    bool refill = count < bin->refill_below;
+        bin->low = (uint16_t)count;
+    gp_hit hit = count < bin->refill_below ? GP_HIT_LOW : GP_HIT;
     gp_counter_sub(&cache->cached_bytes, bytes);
     gp_record_set(slot.record, size_class | GP_STATE_LIVE);
     gp_asymmetric_leave(&cache->side);
 
-    gp_thread_cache_count_alloc(cache, bytes);
-    if (GP_UNLIKELY(refill)) {
-        bool found;
-        (void)gp_thread_cache_refill(cache, size_class, NULL, &found);
-    }
-    return slot.base;
+    gp_thread_cache_count_alloc(cache->counters, bytes);
+    *base = slot.base;
+    return hit;
 }
 
 /* Take a block in, freed on `stream`, if there is room for one more. */
@@ -121,20 +130,25 @@ static inline bool gp_thread_cache_push(gp_thread_cache *cache, uint32_t size_cl
                                         cudaStream_t stream)
 {
     gp_bin *bin = &cache->bins[size_class];
-    size_t bytes = gp_size_class_bytes(size_class);
     if (GP_UNLIKELY(!gp_asymmetric_enter(&cache->side)))
         return false;
+    size_t bytes = bin->bytes;
+    uint32_t count = bin->count;
     uint64_t cached = gp_counter_get(&cache->cached_bytes) + bytes;
-    bool room = bin->count < bin->depth && cached <= cache->max_bytes;
-    if (GP_LIKELY(room)) {
-        if (GP_UNLIKELY(cache->listener != NULL))
-            cache->listener->note_free((void *)slot.base, stream);
-        gp_record_set(slot.record, size_class | GP_STATE_CACHED);
-        bin->slots[bin->count++] = slot;
-        gp_counter_set(&cache->cached_bytes, cached);
+    if (GP_UNLIKELY(count >= bin->depth || cached > cache->max_bytes)) {
+        gp_asymmetric_leave(&cache->side);
+        return false;
     }
+    if (GP_UNLIKELY(cache->listener != NULL))
+        cache->listener->note_free((void *)slot.base, stream);
+    gp_record_set(slot.record, size_class | GP_STATE_CACHED);
+    bin->slots[count] = slot;
+    bin->count = (uint16_t)(count + 1);
+    gp_counter_set(&cache->cached_bytes, cached);
     gp_asymmetric_leave(&cache->side);
-    return room;
+
+    gp_thread_cache_count_free(cache->counters, bytes);
+    return true;
 }
 
 #endif

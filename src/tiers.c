@@ -3,6 +3,9 @@
 #include "pool.h"
 #include "supply.h"
 
+/* Slow calls between two sweeps of a thread cache. */
+#define SETTLE_EVERY 256u
+
 static bool goes_through_l1(const gp_pool *pool, const gp_request *request)
 {
     return !gp_request_is_large(request) && request->alignment == pool->config.alignment;
@@ -28,7 +31,7 @@ static void count_served(gp_thread_cache *cache, const gp_request *request, gp_s
         gp_counter_add(&cache->counters->shared_hits, 1);
     if (source == GP_SUPPLY_GROWN)
         gp_counter_add(&cache->counters->l3_hits, 1);
-    gp_thread_cache_count_alloc(cache, request->bytes);
+    gp_thread_cache_count_alloc(cache->counters, request->bytes);
 }
 
 gp_status gp_tiers_alloc(const gp_target *target, cudaStream_t stream, const gp_request *request,
@@ -60,8 +63,10 @@ gp_status gp_tiers_alloc(const gp_target *target, cudaStream_t stream, const gp_
 void gp_tiers_settle(const gp_target *target, cudaStream_t stream)
 {
     gp_thread_cache *cache = target->cache;
-    gp_thread_cache_sweep(cache);
     gp_stream_cache_send_guests_if_many(cache->stream, stream);
-    gp_stream_cache_leave_fence(cache->stream, stream);
-    gp_thread_fold(target->pool, cache->counters);
+    gp_stream_cache_leave_fence_if_due(cache->stream, stream);
+    if (++cache->slow_calls % SETTLE_EVERY == 0) {
+        gp_thread_cache_sweep(cache);
+        gp_thread_fold(target->pool, cache->counters);
+    }
 }
