@@ -319,6 +319,22 @@ static void sim_stream_destroy(gp_backend *backend, cudaStream_t stream)
     (void)gp_sim_stream_destroy(stream); /* nobody could act on a failure */
 }
 
+static gp_status sim_synchronize(gp_backend *backend)
+{
+    gp_sim_capture_mode mode;
+    gp_sim_result result = relax(&mode);
+    if (result != GP_SIM_SUCCESS)
+        return as_status(result, "gp_sim_exchange_capture_mode");
+
+    int device = gp_sim_get_device();
+    result = gp_sim_set_device(backend->device);
+    if (result == GP_SIM_SUCCESS)
+        result = gp_sim_device_synchronize();
+    (void)gp_sim_set_device(device);
+    unrelax(mode);
+    return as_status(result, "gp_sim_device_synchronize");
+}
+
 /* ---- the table ---- */
 
 /* The hot path asks a note for NULL instead of calling into a checker that is off,
@@ -332,7 +348,7 @@ static void sim_stream_destroy(gp_backend *backend, cudaStream_t stream)
     .event_create = sim_event_create, .event_destroy = sim_event_destroy,                          \
     .event_record = sim_event_record, .event_query = sim_event_query,                              \
     .stream_wait = sim_stream_wait, .stream_create = sim_stream_create,                            \
-    .stream_destroy = sim_stream_destroy, .mem_info = sim_mem_info
+    .stream_destroy = sim_stream_destroy, .synchronize = sim_synchronize, .mem_info = sim_mem_info
 
 static const gp_backend_ops plain_ops = {SIM_OPS};
 
