@@ -1,6 +1,7 @@
 #include "policy_contract.h"
 
 #include "malloc_fault.h"
+#include "seeded_random.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -44,18 +45,9 @@ typedef struct contract {
     uint64_t trail; /* A hash of every address handed out. */
 } contract;
 
-static uint64_t next_random(contract *self)
-{
-    uint64_t z = self->random += UINT64_C(0x9E3779B97F4A7C15);
-
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
 static size_t below(contract *self, size_t limit)
 {
-    return (size_t)(next_random(self) % limit);
+    return seeded_random_below(&self->random, limit);
 }
 
 static gp_policy_usage usage_of(const contract *self)
@@ -73,7 +65,10 @@ static bool is_valid(const contract *self)
 
 static void set_up(contract *self)
 {
-    gp_policy_params params = {.struct_bytes = sizeof(params), .large_bytes = MIB};
+    gp_policy_params params = {
+        .struct_bytes = sizeof(params),
+        .large_bytes = 64 * KIB << 4 * below(self, 3),
+    };
 
     cr_assert(eq(int, self->ops->create(&self->state, &params), GP_OK));
     for (size_t i = 0; i < SEGMENT_COUNT; i++) {
