@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "address_table.h"
+#include "block.h"
 #include "pool.h"
 #include "share.h"
 
@@ -127,6 +128,28 @@ static bool order_everything(gp_pool *pool, cudaStream_t *stream)
     return ordered || pool->backend->ops->synchronize(pool->backend) == GP_OK;
 }
 
+/* A forced end takes live blocks too: whoever listens hears it before their memory
+ * goes. */
+static void end_blocks(const gp_backend_ops *ops, const gp_segment *segment, cudaStream_t stream)
+{
+    uintptr_t address = segment->span.base;
+    gp_block block;
+    while (gp_block_next(segment, &address, &block)) {
+        if (gp_block_state(&block) != GP_STATE_CACHED)
+            ops->note_free((void *)block.slot.base, stream);
+    }
+}
+
+static void end_all_blocks(gp_pool *pool, cudaStream_t stream)
+{
+    if (pool->backend->ops->note_free == NULL)
+        return;
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
+        for (const gp_segment *segment = cache->segments; segment; segment = segment->next)
+            end_blocks(pool->backend->ops, segment, stream);
+    }
+}
+
 static void drop_segments(gp_stream_cache *cache, bool give, cudaStream_t stream)
 {
     gp_pool *pool = cache->pool;
@@ -149,6 +172,8 @@ void gp_release_everything(gp_pool *pool)
 {
     cudaStream_t stream = NULL;
     bool give = order_everything(pool, &stream);
+    if (give)
+        end_all_blocks(pool, stream);
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
         drop_segments(cache, give, stream);
 }
