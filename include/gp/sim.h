@@ -10,10 +10,14 @@
  * tracks is *who touches which bytes when*.
  *
  * Native calls here mirror the CUDA driver API and return its codes (CUresult):
- * 0 success, 1 invalid value, 2 out of memory, 4 deinitialized, 400 invalid
- * handle, 600 not ready, 801 not supported, 900 operation not permitted while
- * capturing, 901 capture invalidated, 906 implicit capture dependency on the
- * legacy stream, 904 capture isolation, 907 captured event.
+ * 0 success, 1 invalid value, 2 out of memory, 4 deinitialized, 101 invalid
+ * device, 400 invalid handle, 401 illegal state, 600 not ready, 801 not
+ * supported, 900 operation not permitted while capturing, 901 capture
+ * invalidated, 902 two captures would merge, 903 not the stream that began the
+ * capture, 904 a branch was not joined, 905 a capture would depend on eager work,
+ * 906 implicit dependency on the legacy stream, 907 captured event, 908 not the
+ * thread that began the capture. A call that fails has no effect, but for what
+ * it does to captures.
  *
  * All functions are thread-safe. Addresses start at GP_SIM_BASE_ADDRESS.
  */
@@ -58,15 +62,15 @@ typedef enum gp_sim_clock {
 /** How the machine is made. Fill it with gp_sim_config_init(). */
 typedef struct gp_sim_config {
     uint32_t struct_bytes;
-    int device_count;       /**< Default 1, at most 8. */
-    size_t device_bytes;    /**< Capacity of each. Default 141 GiB. */
-    size_t granularity;     /**< Pools grow in multiples of it. Default 32 MiB. */
-    gp_sim_clock clock;     /**< Default GP_SIM_CLOCK_VIRTUAL. */
-    bool pools_supported;   /**< The memory-pools attribute. Default true. */
-    bool check_hazards;     /**< Default true. */
-    int driver_version;     /**< As cuDriverGetVersion. Default 13000. */
-    size_t base_offset;     /**< Added to every pool allocation's address, a multiple of
-                                 256: allocations of a driver with poor alignment. Default 0. */
+    int device_count;     /**< Default 1, at most 8. */
+    size_t device_bytes;  /**< Capacity of each. Default 141 GiB. */
+    size_t granularity;   /**< Pools grow in multiples of it. Default 32 MiB. */
+    gp_sim_clock clock;   /**< Default GP_SIM_CLOCK_VIRTUAL. */
+    bool pools_supported; /**< The memory-pools attribute. Default true. */
+    bool check_hazards;   /**< Default true. */
+    int driver_version;   /**< As cuDriverGetVersion. Default 13000. */
+    size_t base_offset;   /**< Added to every pool allocation's address, a multiple of
+                               256: allocations of a driver with poor alignment. Default 0. */
 } gp_sim_config;
 
 /** Fill a config with the defaults above. */
@@ -95,7 +99,8 @@ GP_API uint64_t gp_sim_now_ns(void);
 /** Let time pass; work that ends by then is complete afterwards. */
 GP_API void gp_sim_advance(uint64_t ns);
 
-/** Nanoseconds of simulated time that the calling thread's native calls took. */
+/** Nanoseconds that the calling thread's native calls cost, under either clock;
+ *  time spent waiting for the device is not among them. */
 GP_API uint64_t gp_sim_thread_native_ns(void);
 
 /* ---- streams ------------------------------------------------------------ */
@@ -109,9 +114,11 @@ GP_API gp_sim_result gp_sim_stream_destroy(cudaStream_t stream);
 
 /** The unique id, never used again. Invalidates a capture of the stream (900). */
 GP_API gp_sim_result gp_sim_stream_get_id(cudaStream_t stream, uint64_t *id);
+/** The device; as gp_sim_stream_get_id() while the stream captures. */
 GP_API gp_sim_result gp_sim_stream_get_device(cudaStream_t stream, int *device);
 
-/** Wait until the stream's work is complete. */
+/** Wait until the stream's work is complete. Before a closed gate a virtual clock
+ *  waits until another thread opens it. */
 GP_API gp_sim_result gp_sim_stream_synchronize(cudaStream_t stream);
 /** 0 when complete, 600 when not. */
 GP_API gp_sim_result gp_sim_stream_query(cudaStream_t stream);
@@ -135,7 +142,7 @@ typedef struct gp_sim_access {
 GP_API gp_sim_result gp_sim_launch(cudaStream_t stream, const gp_sim_access *accesses, size_t count,
                                    uint64_t duration_ns);
 
-/** Queue a stop that lasts until gp_sim_gate_open(). */
+/** Queue a stop that lasts until gp_sim_gate_open(), or until the gate is destroyed. */
 GP_API gp_sim_result gp_sim_gate_create(gp_sim_gate *gate);
 GP_API gp_sim_result gp_sim_gate_wait(cudaStream_t stream, gp_sim_gate gate);
 GP_API gp_sim_result gp_sim_gate_open(gp_sim_gate gate);
@@ -174,9 +181,13 @@ GP_API gp_sim_result gp_sim_pool_reset_peak(cudaMemPool_t pool);
 
 /** Stream-ordered allocation from a pool, as cuMemAllocFromPoolAsync: reuses a
  *  span freed on the same stream, else one whose free is complete or ordered
- *  before by events, else grows. While capturing: a graph allocation. */
+ *  before by events, else grows. A full device makes it unmap what this pool has
+ *  free, but not what others have. While capturing: a graph allocation, at an
+ *  address that no other allocation ever gets. */
 GP_API gp_sim_result gp_sim_malloc_async(void **ptr, size_t bytes, cudaMemPool_t pool,
                                          cudaStream_t stream);
+/** As cuMemFreeAsync: 1 for what is no live allocation. While capturing: 1 also for
+ *  memory that is no graph's, and the capture goes on. */
 GP_API gp_sim_result gp_sim_free_async(void *ptr, cudaStream_t stream);
 
 /** Free and total bytes of the current device. */
@@ -207,7 +218,8 @@ GP_API gp_sim_result gp_sim_end_capture(cudaStream_t stream, gp_sim_graph *graph
 GP_API gp_sim_result gp_sim_stream_is_capturing(cudaStream_t stream, gp_sim_capture_status *status);
 /** As cuThreadExchangeStreamCaptureMode. */
 GP_API gp_sim_result gp_sim_exchange_capture_mode(gp_sim_capture_mode *mode);
-/** Run a graph's nodes on a stream; its accesses are checked for hazards. */
+/** Run a graph's nodes on a stream; its accesses are checked for hazards. 1, and
+ *  nothing ran, while memory that the graph allocates is live from an earlier launch. */
 GP_API gp_sim_result gp_sim_graph_launch(gp_sim_graph graph, cudaStream_t stream);
 GP_API gp_sim_result gp_sim_graph_destroy(gp_sim_graph graph);
 
@@ -262,7 +274,8 @@ GP_API void gp_sim_shut_down(void);
 /** What the checker can find. */
 typedef enum gp_sim_hazard_kind {
     GP_SIM_HAZARD_BEFORE_ALLOC, /**< Access not ordered after the block's allocation. */
-    GP_SIM_HAZARD_AFTER_FREE,   /**< Access to no live block, or not ordered before its free. */
+    GP_SIM_HAZARD_AFTER_FREE,   /**< Access to no live block, or not ordered before its free;
+                                     native memory given back under a live block. */
     GP_SIM_HAZARD_EARLY_REUSE,  /**< Access concurrent with the range's previous life. */
     GP_SIM_HAZARD_OVERLAP,      /**< A block handed out over another live one. */
     GP_SIM_HAZARD_RACE          /**< Two accesses in one life, one a write, unordered. */
@@ -289,14 +302,20 @@ typedef struct gp_sim_hazard {
  * block of a pool on the simulated device; code that uses the native calls
  * above need not, since they do it themselves.
  *
+ * A block lies inside one native allocation. Once such a block was announced,
+ * all bytes of that native allocation must be in one when they are touched. Say
+ * that a block is free before anybody else can get its bytes.
+ *
  * @p stream orders the life; gp_sim_note_use() adds a stream whose work so far
- * may still touch the block after its free.
+ * may still touch the block after its free. Nothing is noted of a capturing
+ * stream.
  */
 GP_API void gp_sim_note_alloc(const void *ptr, size_t bytes, cudaStream_t stream);
 GP_API void gp_sim_note_free(const void *ptr, cudaStream_t stream);
 GP_API void gp_sim_note_use(const void *ptr, cudaStream_t stream);
 
-/** Hazards found since the machine was made. */
+/** Hazards found since the machine was made: at most one for each range that a
+ *  launch touches, the one that says most about its cause. */
 GP_API uint64_t gp_sim_hazard_count(void);
 
 /** Copy the first @p capacity hazards (at most 64 are kept); returns how many. */
