@@ -13,8 +13,8 @@ void gp_range_map_fini(gp_range_map *ranges)
 
 bool gp_range_map_reserve(gp_range_map *ranges, size_t bytes)
 {
-    /* One more than whole windows, and one since the range may begin inside one. */
-    return gp_address_map_reserve(&ranges->map, (bytes >> ranges->window_shift) + 2);
+    /* Wherever it begins, a range ends at most one window further than its length goes. */
+    return gp_address_map_reserve(&ranges->map, ((bytes - 1) >> ranges->window_shift) + 2);
 }
 
 static uintptr_t first_window(const gp_range_map *ranges, const gp_span *range)

@@ -150,19 +150,34 @@ static size_t free_bytes_of(const gp_slab *slab)
     return (size_t)objects * GP_GRANULE_BYTES;
 }
 
-bool gp_small_slab_is_valid(const gp_small_slab *slabs)
+/* What its own bits say of a slab must be what the cache does with it. */
+static bool slab_is_valid(const gp_small_slab *slabs, gp_slab *slab)
 {
     struct gp_slab_tree partial = slabs->partial;
-    size_t free_bytes = slabs->kept != NULL ? GP_SLAB_BYTES : 0;
-    gp_slab *slab;
+    bool is_partial = RB_FIND(gp_slab_tree, &partial, slab) == slab;
 
-    RB_FOREACH (slab, gp_slab_tree, &partial) {
-        if (!has_free(slab) || is_empty(slab) ||
-            gp_small_slab_find(slabs, slab->span.base) != slab) {
+    return is_partial == (has_free(slab) && !is_empty(slab)) &&
+           is_empty(slab) == (slab == slabs->kept) &&
+           gp_small_slab_find(slabs, slab->span.base) == slab &&
+           gp_small_slab_find(slabs, slab->span.base + GP_SLAB_BYTES - 1) == slab;
+}
+
+bool gp_small_slab_is_valid(const gp_small_slab *slabs)
+{
+    const gp_address_map *map = &slabs->by_address.map;
+    struct gp_slab_tree partial = slabs->partial;
+    size_t free_bytes = 0;
+
+    for (size_t i = 0; i <= map->mask; i++) {
+        gp_slab *slab = map->entries[i].value;
+
+        if (slab != NULL && !slab_is_valid(slabs, slab)) {
             return false;
         }
-        free_bytes += free_bytes_of(slab);
+        /* A slab in two windows is entered twice. */
+        if (slab != NULL && map->entries[i].key == slab->span.base / GP_SLAB_BYTES) {
+            free_bytes += free_bytes_of(slab);
+        }
     }
-    return free_bytes == slabs->free_bytes && slabs->lowest == RB_MIN(gp_slab_tree, &partial) &&
-           (slabs->kept == NULL || is_empty(slabs->kept));
+    return free_bytes == slabs->free_bytes && slabs->lowest == RB_MIN(gp_slab_tree, &partial);
 }
