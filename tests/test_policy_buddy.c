@@ -164,9 +164,24 @@ Test(policy_buddy, fills_chunks_in_order_of_address_however_many_there_are)
     for (size_t i = 0; i < CHUNKS; i++) {
         cr_assert(eq(sz, take(4096), first_base + i * 2 * MIB));
     }
-
     cr_assert(eq(sz, buddy.free_bytes, 0));
+    for (size_t i = 0; i < CHUNKS; i++) {
+        give(first_base + i * 2 * MIB, 4096);
+        cr_assert(eq(sz, take(4096), first_base + i * 2 * MIB), "the only free one");
+    }
     cr_assert(gp_buddy_is_valid(&buddy));
+}
+
+Test(policy_buddy, tells_the_halves_of_a_group_apart_after_a_split)
+{
+    for (size_t i = 0; i <= GP_BUDDY_GROUP_CHUNKS; i++) {
+        size_t bytes = i < GP_BUDDY_GROUP_CHUNKS / 2 ? 32 * KIB : 2 * MIB;
+        add_chunk(first_base + i * 2 * MIB, bytes);
+    }
+
+    cr_assert(gp_buddy_is_valid(&buddy));
+    cr_assert(eq(sz, take(4096), first_base + GP_BUDDY_GROUP_CHUNKS / 2 * 2 * MIB));
+    cr_assert(eq(sz, take(64), first_base));
 }
 
 Test(policy_buddy, stays_in_order_while_chunks_come_and_go)

@@ -1,4 +1,5 @@
 /* The default policy, through its table only. */
+#include "malloc_fault.h"
 #include "policy_contract.h"
 
 #include <criterion/criterion.h>
@@ -133,7 +134,9 @@ Test(policy_cache_first, meets_a_large_request_with_what_it_had_kept_back)
     add_segment(first_base, 4 * MIB);
     uintptr_t small = take(512);
     uintptr_t middle = take(64 * KIB);
+    uintptr_t same_chunk = take(MIB);
     uintptr_t other_chunk = take(MIB);
+    give(same_chunk, MIB);
     give(other_chunk, MIB);
     give(small, 512);
     give(middle, 64 * KIB);
@@ -141,6 +144,7 @@ Test(policy_cache_first, meets_a_large_request_with_what_it_had_kept_back)
     gp_policy_usage before = usage();
     uintptr_t whole = take(4 * MIB);
 
+    cr_assert(ge(sz, other_chunk, first_base + 2 * MIB));
     cr_assert(eq(sz, before.free_bytes, 4 * MIB));
     cr_assert(eq(sz, before.largest_free_bytes, 4 * MIB));
     cr_assert(eq(sz, whole, first_base));
@@ -189,10 +193,12 @@ Test(policy_cache_first, does_not_give_up_its_reserves_in_other_segments)
     give(take(4 * KIB), 4 * KIB);
     uintptr_t large = take(2 * MIB);
     give(large, 2 * MIB);
+    size_t metadata_bytes = usage().metadata_bytes;
 
     bool is_removed = ops->remove_segment(state, large);
 
     cr_assert(is_removed);
+    cr_assert(gt(sz, usage().metadata_bytes, metadata_bytes - 512), "the empty chunk is kept");
     cr_assert(eq(sz, usage().free_bytes, 2 * MIB));
     cr_assert(eq(sz, usage().largest_free_bytes, 2 * MIB));
     cr_assert(ops->is_valid(state));
@@ -226,6 +232,63 @@ Test(policy_cache_first, aligns_middle_blocks_within_the_same_chunk)
     cr_assert(eq(sz, first, first_base + 64 * KIB));
     cr_assert(eq(sz, second, first_base + 128 * KIB));
     cr_assert(eq(sz, usage().free_bytes, 2 * MIB - 3 * KIB), "the rest of each piece is free");
+}
+
+Test(policy_cache_first, looks_for_a_shorter_chunk_that_can_be_aligned)
+{
+    uintptr_t base = 0;
+    add_segment(first_base + 512, 2 * MIB);
+
+    bool is_met = ops->take(state, 1 * KIB, 64 * KIB, &base);
+
+    cr_assert(is_met);
+    cr_assert(eq(sz, base, first_base + 64 * KIB));
+    cr_assert(eq(sz, take(1 * KIB), base + 1 * KIB), "it is cut from the same chunk");
+}
+
+Test(policy_cache_first, keeps_the_longer_of_two_empty_chunks)
+{
+    add_segment(first_base, 128 * KIB);
+    uintptr_t in_short_chunk = take(4 * KIB);
+    add_segment(first_base + 2 * MIB, 2 * MIB);
+    uintptr_t in_long_chunk = take(MIB);
+    give(in_short_chunk, 4 * KIB);
+    give(in_long_chunk, MIB);
+
+    cr_assert(eq(sz, take(4 * KIB), in_long_chunk));
+}
+
+Test(policy_cache_first, counts_a_single_small_object_as_the_largest_request_it_meets)
+{
+    uintptr_t last = 0;
+    uintptr_t base = 0;
+    add_segment(first_base, 2 * MIB);
+    while (ops->take(state, 512, 512, &base)) {
+        last = base;
+    }
+    cr_assert(eq(sz, usage().largest_free_bytes, 0));
+
+    give(last, 512);
+
+    cr_assert(eq(sz, usage().largest_free_bytes, 512));
+    cr_assert(eq(sz, take(512), last));
+}
+
+Test(policy_cache_first, loses_nothing_when_host_memory_runs_out_half_way)
+{
+    for (size_t calls = 0; calls < 6; calls++) {
+        uintptr_t base = 0;
+        add_segment(first_base, 2 * MIB);
+
+        malloc_fault_after(calls);
+        bool is_met = ops->take(state, 512, 512, &base);
+        malloc_fault_off();
+
+        cr_assert(eq(sz, usage().free_bytes, 2 * MIB - (is_met ? 512 : 0)));
+        cr_assert(ops->is_valid(state));
+        tear_down();
+        set_up();
+    }
 }
 
 Test(policy_cache_first, needs_less_than_a_hundredth_of_the_memory_it_manages)

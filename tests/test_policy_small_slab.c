@@ -220,4 +220,11 @@ Test(policy_small_slab, notices_a_broken_record)
     cr_assert(not(gp_small_slab_is_valid(&slabs)), "an empty slab that is not empty");
     slabs.kept = NULL;
     cr_assert(gp_small_slab_is_valid(&slabs));
+
+    while (slabs.free_bytes != 0) {
+        take();
+    }
+    cr_assert(gp_small_slab_is_valid(&slabs));
+    slab->free[0] = 1;
+    cr_assert(not(gp_small_slab_is_valid(&slabs)), "an object of a full slab");
 }
