@@ -97,15 +97,35 @@ void gp_release_down_to(gp_pool *pool, gp_release_caller caller, uint64_t target
 
 /* ---- everything ------------------------------------------------------------------ */
 
-/* Let `stream` wait for all that one cache knows of; false if something that was
- * freed there is covered by no fence. */
+/* Does a cache hold blocks of its own that are live or on their way, or guests? No
+ * fence that it left behind counts them. */
+static bool has_unsettled(const gp_stream_cache *cache)
+{
+    bool unsettled = cache->guests != NULL;
+    for (const gp_segment *segment = cache->segments; segment; segment = segment->next)
+        unsettled = unsettled || segment->taken_bytes > 0;
+    return unsettled;
+}
+
+/* Let `stream` wait for everything that was queued on the stream of one cache:
+ * a new fence, since blocks may be live or freed there that no earlier one counts.
+ * False if the handle cannot be used and something may lie past the last fence. */
 static bool wait_for_cache(gp_stream_cache *cache, cudaStream_t stream)
 {
     gp_fence_store *fences = &cache->pool->fences;
-    gp_fence *fence = gp_stream_cache_fence(cache, false, NULL);
+    gp_fence *fence = NULL;
+    cudaStream_t handle;
+    if (gp_stream_cache_pin(cache, &handle)) {
+        (void)gp_fence_record(fences, handle, cache->stream_id, 0, &fence);
+        gp_stream_cache_unpin(cache);
+    } else if (!has_unsettled(cache)) {
+        if (cache->gives == 0)
+            return true;
+        fence = gp_stream_cache_fence(cache, false, NULL);
+    }
     bool ordered = fence != NULL && gp_fence_wait(fences, fence, stream) == GP_OK;
     gp_fence_release(fences, fence);
-    return ordered || cache->gives == 0;
+    return ordered;
 }
 
 static void settle_arrivals(gp_stream_cache *cache, cudaStream_t stream)
@@ -121,10 +141,11 @@ static bool order_everything(gp_pool *pool, cudaStream_t *stream)
         return false;
 
     bool ordered = true;
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        ordered = wait_for_cache(cache, *stream) && ordered;
+    gp_stream_cache *cache;
+    for (cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
         settle_arrivals(cache, *stream);
-    }
+    for (cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
+        ordered = wait_for_cache(cache, *stream) && ordered;
     return ordered || pool->backend->ops->synchronize(pool->backend) == GP_OK;
 }
 
@@ -174,6 +195,8 @@ void gp_release_everything(gp_pool *pool)
     bool give = order_everything(pool, &stream);
     if (give)
         end_all_blocks(pool, stream);
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
         drop_segments(cache, give, stream);
+        gp_stream_cache_drop_batches(cache);
+    }
 }

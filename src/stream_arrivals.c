@@ -2,6 +2,8 @@
  * The stream cache's traffic with other streams: blocks and loans that come home
  * behind fences, and guests that are sent home.
  */
+#include <stdlib.h>
+
 #include "address_table.h"
 #include "pool.h"
 #include "stream_cache_internal.h"
@@ -164,4 +166,27 @@ void gp_stream_cache_send_guests_if_many(gp_stream_cache *cache, cudaStream_t st
 {
     if (gp_counter_get(&cache->guest_bytes) >= GUEST_LIMIT)
         gp_stream_cache_send_guests(cache, stream);
+}
+
+/* ---- the end ------------------------------------------------------------------ */
+
+static void drop_batches(gp_pool *pool, gp_batch *batch)
+{
+    while (batch != NULL) {
+        gp_batch *next = batch->next;
+        free(batch->loan);
+        gp_batch_drop_fences(&pool->fences, batch);
+        gp_batch_put(&pool->batches, batch);
+        batch = next;
+    }
+}
+
+void gp_stream_cache_drop_batches(gp_stream_cache *cache)
+{
+    drop_batches(cache->pool, gp_batch_take_all(&cache->returned));
+    drop_batches(cache->pool, gp_batch_take_all(&cache->arrived));
+    drop_batches(cache->pool, cache->waiting);
+    drop_batches(cache->pool, cache->guests);
+    cache->waiting = NULL;
+    cache->guests = NULL;
 }

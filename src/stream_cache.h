@@ -138,6 +138,9 @@ gp_segment *gp_stream_cache_cut_loan(gp_stream_cache *cache, size_t bytes, uint6
 /* A loan comes back; the segment's struct is freed. The cache is the lender's home. */
 void gp_stream_cache_end_loan(gp_stream_cache *cache, gp_segment *loan, gp_order order);
 
+/* Forget whatever is on its way: the pool is being destroyed, its memory goes whole. */
+void gp_stream_cache_drop_batches(gp_stream_cache *cache);
+
 /* Let the handle be used outside the lock, if it can be. */
 bool gp_stream_cache_pin(gp_stream_cache *cache, cudaStream_t *stream);
 void gp_stream_cache_unpin(gp_stream_cache *cache);
