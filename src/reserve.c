@@ -5,6 +5,7 @@
 #include "gp/pool.h"
 #include "error.h"
 #include "registry.h"
+#include "thread.h"
 
 /* Blocks of a plan while they are taken, linked through host memory. */
 typedef struct reserved_block {
@@ -65,12 +66,24 @@ static gp_status check_plan(const gp_reserve_entry *plan, size_t count)
     return GP_OK;
 }
 
+/* In a capture the plan's blocks would become nodes of the graph. */
+static gp_status check_stream(gp_pool *pool, cudaStream_t stream)
+{
+    gp_target target;
+    gp_status status = gp_thread_resolve(pool, stream, &target);
+    if (status == GP_OK && target.cache == NULL)
+        return gp_error_set(GP_ERR_CAPTURE, "memory cannot be reserved on a capturing stream");
+    return status;
+}
+
 gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream, const gp_reserve_entry *plan,
                           size_t count)
 {
     gp_status status = check_plan(plan, count);
     if (status == GP_OK)
         status = gp_registry_check(pool);
+    if (status == GP_OK && count > 0)
+        status = check_stream(pool, stream);
     if (status != GP_OK)
         return status;
 
