@@ -243,7 +243,7 @@ Test(policy_cache_first, looks_for_a_shorter_chunk_that_can_be_aligned)
 
     cr_assert(is_met);
     cr_assert(eq(sz, base, first_base + 64 * KIB));
-    cr_assert(eq(sz, take(1 * KIB), base + 1 * KIB), "it is cut from the same chunk");
+    cr_assert(lt(sz, usage().largest_free_bytes, MIB), "a chunk of 1 MiB is cut out");
 }
 
 Test(policy_cache_first, keeps_the_longer_of_two_empty_chunks)
