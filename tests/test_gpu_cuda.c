@@ -1,0 +1,131 @@
+/* What belongs to the program and not to gp: it is left as it was. Needs CUDA. */
+#include "gpu_fixture.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static void take_symbol(void *library, const char *name, void *function)
+{
+    void *entry = dlsym(library, name);
+    cr_assert(ne(ptr, entry, NULL), "%s", name);
+    memcpy(function, &entry, sizeof(entry));
+}
+
+/* Every kind of call, the failing ones too. */
+static void use_the_pool(void)
+{
+    cudaStream_t stream = gpu_stream();
+    void *block = gpu_alloc(MIB(8), stream);
+    void *none = NULL;
+    RUN(device->fill(stream, block, MIB(8), 1));
+    GP(gp_record_use(block, stream));
+    cr_assert(ne(int, (int)gp_alloc_from_pool_async(&none, SIZE_MAX, pool, stream), GP_OK));
+    cr_assert(ne(int, (int)gp_alloc_from_pool_async(&none, (size_t)1 << 45, pool, stream), GP_OK));
+    GP(gp_free_async(block, stream));
+    cr_assert(ne(int, (int)gp_free_async(block, stream), GP_OK));
+    RUN(device->stream_synchronize(stream));
+    GP(gp_pool_trim_to(pool, 0));
+}
+
+/* C53. */
+GPU_TEST(gpu_cuda, leaves_the_devices_default_pool_alone)
+{
+    cudaMemPool_t default_pool = NULL;
+    cudaMemPool_t current_before = NULL;
+    cudaMemPool_t current_after = NULL;
+    cudaMemPool_t native = NULL;
+    uint64_t threshold = 0;
+    device_pool_usage before;
+    device_pool_usage after;
+    RUN(device->default_pool(0, &default_pool));
+    RUN(device->current_pool(0, &current_before));
+    RUN(device->pool_set_threshold(default_pool, MIB(123)));
+    RUN(device->pool_get_usage(default_pool, &before));
+    gp_pool_config config = gpu_config();
+
+    gpu_reopen(&config);
+    use_the_pool();
+    GP(gp_pool_native_handle(pool, &native));
+
+    RUN(device->pool_get_threshold(default_pool, &threshold));
+    RUN(device->pool_get_usage(default_pool, &after));
+    RUN(device->current_pool(0, &current_after));
+    cr_assert(eq(u64, threshold, MIB(123)));
+    cr_assert(eq(ptr, current_after, current_before));
+    cr_assert(ne(ptr, native, default_pool));
+    cr_assert(eq(u64, after.reserved_bytes, before.reserved_bytes));
+    cr_assert(eq(u64, after.reserved_bytes_high, before.reserved_bytes_high));
+}
+
+static void use_a_pool_without_a_current_context(void *get_current)
+{
+    int (*get)(void **context) = NULL;
+    void *current = &current;
+    void *block = NULL;
+    memcpy(&get, get_current, sizeof(get));
+    EXPECT_GP(gp_alloc_from_pool_async(&block, MIB(1), pool, NULL));
+    EXPECT_GP(gp_free_async(block, NULL));
+    gpu_expect(get(&current) == 0 && current == NULL, "no context is current afterwards", "");
+}
+
+static void *plain_thread(void *get_current)
+{
+    use_a_pool_without_a_current_context(get_current);
+    return NULL;
+}
+
+GPU_TEST(gpu_cuda, leaves_the_current_context_of_a_thread_alone)
+{
+    int (*get_current)(void **context) = NULL;
+    void *before = NULL;
+    void *after = NULL;
+    pthread_t thread;
+    take_symbol(dlopen("libcuda.so.1", RTLD_NOW), "cuCtxGetCurrent", &get_current);
+    cr_assert(eq(int, get_current(&before), 0));
+
+    use_the_pool();
+    cr_assert(eq(int, pthread_create(&thread, NULL, plain_thread, &get_current), 0));
+    cr_assert(eq(int, pthread_join(thread, NULL), 0));
+
+    cr_assert(eq(int, get_current(&after), 0));
+    cr_assert(ne(ptr, before, NULL));
+    cr_assert(eq(ptr, after, before));
+}
+
+static void *open_runtime(void)
+{
+    static const char *const names[] = {"libcudart.so.13", "libcudart.so.12", "libcudart.so"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        void *library = dlopen(names[i], RTLD_NOW);
+        if (library != NULL) {
+            printf("the runtime is %s\n", names[i]);
+            return library;
+        }
+    }
+    printf("no CUDA runtime library: only its absence was tried\n");
+    return NULL;
+}
+
+/* gp makes driver calls only, so a program that has the runtime keeps its error. */
+GPU_TEST(gpu_cuda, leaves_the_last_error_of_the_runtime_alone)
+{
+    void *runtime = open_runtime();
+    if (runtime == NULL) {
+        use_the_pool();
+        cr_assert(eq(ptr, dlsym(RTLD_DEFAULT, "cudaGetLastError"), NULL));
+        return;
+    }
+    int (*set_device)(int device) = NULL;
+    int (*peek)(void) = NULL;
+    take_symbol(runtime, "cudaSetDevice", &set_device);
+    take_symbol(runtime, "cudaPeekAtLastError", &peek);
+
+    use_the_pool();
+    cr_assert(eq(int, peek(), 0));
+    int error = set_device(9999);
+    cr_assert(ne(int, error, 0));
+    use_the_pool();
+
+    cr_assert(eq(int, peek(), error));
+}
