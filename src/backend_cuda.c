@@ -84,12 +84,18 @@ static gp_status ask_without_context(cudaStream_t stream, gp_stream_view *view)
     return leave(&frame, result, stream_questions);
 }
 
+static bool has_context(void)
+{
+    gp_cu_context current = NULL;
+    return gp_cuda.context_get_current(&current) == GP_CU_SUCCESS && current != NULL;
+}
+
 static gp_status cuda_stream_inspect(cudaStream_t stream, gp_stream_view *view)
 {
     int result = ask_stream(stream, view);
     if (result == GP_CU_SUCCESS)
         return GP_OK;
-    if (result == GP_CU_INVALID_CONTEXT)
+    if (result == GP_CU_INVALID_CONTEXT || (gp_stream_is_special(stream) && !has_context()))
         return ask_without_context(stream, view);
     return gp_status_from_native(result, stream_questions);
 }

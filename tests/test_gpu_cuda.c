@@ -1,4 +1,7 @@
-/* What belongs to the program and not to gp: it is left as it was. Needs CUDA. */
+/*
+ * What belongs to the program and not to gp is left as it was; and the witnesses
+ * that the other GPU tests rely on see what they are to see. Needs CUDA.
+ */
 #include "gpu_fixture.h"
 
 #include <dlfcn.h>
@@ -128,4 +131,101 @@ GPU_TEST(gpu_cuda, leaves_the_last_error_of_the_runtime_alone)
     use_the_pool();
 
     cr_assert(eq(int, peek(), error));
+}
+
+/* ---- the witnesses ---- */
+
+static uint64_t wrong_bytes(cudaStream_t stream, const void *ptr, size_t bytes, uint8_t value)
+{
+    uint64_t before = device->mismatches();
+    RUN(device->check(stream, ptr, bytes, value));
+    RUN(device->stream_synchronize(stream));
+    return device->mismatches() - before;
+}
+
+Test(gpu_cuda, a_check_counts_every_wrong_byte_and_no_other)
+{
+    const size_t sizes[] = {1, 15, 16, 17, 4095, 4096, 100003, MIB(32) + 5};
+    gpu_open();
+    cudaStream_t stream = gpu_stream();
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (size_t offset = 0; offset < 2; offset++) {
+            size_t bytes = sizes[i];
+            char *block = gpu_alloc(bytes + 2, stream);
+            RUN(device->fill(stream, block, bytes + 2, 0x80));
+            RUN(device->fill(stream, block + offset, bytes, 0x7F));
+            cr_assert(eq(u64, wrong_bytes(stream, block + offset, bytes, 0x7F), 0));
+            cr_assert(eq(u64, wrong_bytes(stream, block + offset, bytes, 0x80), bytes));
+            cr_assert(eq(u64, wrong_bytes(stream, block + offset + bytes, 1, 0x80), 0));
+
+            RUN(device->fill(stream, block + offset + bytes - 1, 1, 0x7E));
+            cr_assert(eq(u64, wrong_bytes(stream, block + offset, bytes, 0x7F), 1));
+            GP(gp_free_async(block, stream));
+        }
+    }
+    GP(gp_pool_destroy(pool));
+}
+
+GPU_TEST(gpu_cuda, a_gate_holds_its_stream_and_no_other)
+{
+    cudaStream_t held = gpu_stream();
+    cudaStream_t free_stream = gpu_stream();
+    void *block = gpu_alloc(MIB(1), free_stream);
+    device_gate gate = gpu_close_gate(held);
+
+    RUN(device->fill(free_stream, block, MIB(1), 1));
+    RUN(device->stream_synchronize(free_stream));
+    cr_assert(eq(int, device->stream_query(held), DEVICE_NOT_READY));
+
+    gpu_open_gate(gate);
+    RUN(device->stream_synchronize(held));
+    GP(gp_free_async(block, free_stream));
+    gpu_destroy_gate(gate);
+}
+
+/* A layer reads its input and writes its output and workspace, all of them. */
+GPU_TEST(gpu_cuda, a_computation_writes_what_it_says)
+{
+    const size_t bytes = MIB(1) + 7;
+    cudaStream_t stream = gpu_stream();
+    void *in = gpu_alloc(bytes, stream);
+    void *out = gpu_alloc(bytes, stream);
+    void *workspace = gpu_alloc(bytes, stream);
+    RUN(device->fill(stream, in, bytes, 0xFF));
+
+    RUN(device->compute(stream, in, out, workspace, bytes, 1000));
+
+    RUN(device->check(stream, out, bytes, 0));
+    RUN(device->check(stream, workspace, bytes, 0xFF));
+    GP(gp_free_async(workspace, stream));
+    GP(gp_free_async(out, stream));
+    GP(gp_free_async(in, stream));
+}
+
+GPU_TEST(gpu_cuda, a_matrix_product_is_right_where_there_is_cublas)
+{
+    enum { N = 32 };
+    const size_t bytes = sizeof(float) * N * N;
+    cudaStream_t stream = gpu_stream();
+    if (!device->has_gemm()) {
+        printf("no cuBLAS library: only its absence was tried\n");
+        cr_assert(ne(int, device->gemm(stream, NULL, NULL, NULL, N, N, N, NULL, 0), DEVICE_OK));
+        return;
+    }
+    float *a = gpu_alloc(bytes, stream);
+    float *c = gpu_alloc(bytes, stream);
+    void *workspace = gpu_alloc(MIB(32), stream);
+    RUN(device->fill(stream, a, bytes, 0)); /* zeros, whose product is zeros */
+    RUN(device->fill(stream, c, bytes, 0x41));
+
+    RUN(device->gemm(stream, c, a, a, N, N, N, workspace, MIB(32)));
+
+    RUN(device->check(stream, c, bytes, 0));
+    RUN(device->stream_synchronize(stream));
+    device->leave();
+    RUN(device->set_current(0));
+    GP(gp_free_async(workspace, stream));
+    GP(gp_free_async(c, stream));
+    GP(gp_free_async(a, stream));
 }
