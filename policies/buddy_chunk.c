@@ -150,25 +150,29 @@ void gp_buddy_chunk_give(gp_buddy_chunk *chunk, size_t offset, size_t granules)
     }
 }
 
-size_t gp_buddy_chunk_count_free(const gp_buddy_chunk *chunk, size_t offset, size_t granules)
+/* Is all of this run free? Its offset is a multiple of its length. */
+static bool is_free_run(const gp_buddy_chunk *chunk, size_t offset, unsigned order)
 {
-    size_t count = 0;
+    uint64_t bits = chunk->granules[offset / WORD];
+    size_t first = offset % WORD;
 
-    for (size_t granule = offset; granule < offset + granules; granule++) {
-        count += chunk->granules[granule / WORD] >> (granule % WORD) & 1;
+    if (order >= GP_FREE_BITS_ORDER) {
+        bits = chunk->whole;
+        first = offset / WORD;
+        order -= GP_FREE_BITS_ORDER;
     }
-    return count;
+    return (~bits & gp_free_bits_range((unsigned)first, 1u << order)) == 0;
 }
 
 unsigned gp_buddy_chunk_joined_order(const gp_buddy_chunk *chunk, size_t offset, unsigned order)
 {
     for (; order < chunk->order; order++) {
-        size_t granules = (size_t)1 << order;
+        size_t length = (size_t)1 << order;
 
-        if (gp_buddy_chunk_count_free(chunk, offset ^ granules, granules) != granules) {
+        if (!is_free_run(chunk, offset ^ length, order)) {
             break;
         }
-        offset &= ~granules;
+        offset &= ~length;
     }
     return order;
 }
@@ -176,6 +180,16 @@ unsigned gp_buddy_chunk_joined_order(const gp_buddy_chunk *chunk, size_t offset,
 size_t gp_buddy_chunk_metadata_bytes(const gp_buddy_chunk *chunk)
 {
     return chunk_bytes(chunk->order);
+}
+
+static uint32_t count_free(const gp_buddy_chunk *chunk)
+{
+    uint32_t count = 0;
+
+    for (size_t word = 0; word < word_count(chunk->order); word++) {
+        count += (uint32_t)__builtin_popcountll(chunk->granules[word]);
+    }
+    return count;
 }
 
 /* Does the upper level say of this word what the word says itself? */
@@ -201,13 +215,11 @@ static uint32_t find_free_orders(const gp_buddy_chunk *chunk)
 
 bool gp_buddy_chunk_is_valid(const gp_buddy_chunk *chunk)
 {
-    size_t granules = (size_t)1 << chunk->order;
-
     for (size_t word = 0; word < word_count(chunk->order); word++) {
         if (!word_is_valid(chunk, word)) {
             return false;
         }
     }
     return chunk->free_orders == find_free_orders(chunk) &&
-           chunk->free_granules == gp_buddy_chunk_count_free(chunk, 0, granules);
+           chunk->free_granules == count_free(chunk);
 }

@@ -69,11 +69,8 @@ size_t gp_buddy_chunk_take(gp_buddy_chunk *chunk, unsigned order, size_t granule
 /* What was taken comes back. O(1 + granules / 64), never allocates. */
 void gp_buddy_chunk_give(gp_buddy_chunk *chunk, size_t offset, size_t granules);
 
-/* The order of the piece that this taken piece would become part of. O(1 + granules / 64). */
+/* The order of the piece that this taken piece would become part of. O(order). */
 unsigned gp_buddy_chunk_joined_order(const gp_buddy_chunk *chunk, size_t offset, unsigned order);
-
-/* How many of these granules are free? O(granules). */
-size_t gp_buddy_chunk_count_free(const gp_buddy_chunk *chunk, size_t offset, size_t granules);
 
 /* Host memory of a chunk. */
 size_t gp_buddy_chunk_metadata_bytes(const gp_buddy_chunk *chunk);

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-_Static_assert(GP_SLAB_WORDS * 64 * (size_t)GP_GRANULE_BYTES == GP_SLAB_BYTES,
+_Static_assert((size_t)GP_SLAB_WORDS * 64 * GP_GRANULE_BYTES == GP_SLAB_BYTES,
                "a slab has one bit for each object");
 
 static int compare(const gp_slab *a, const gp_slab *b)

@@ -138,11 +138,18 @@ Test(policy_buddy, tells_what_a_block_would_be_joined_to)
     uintptr_t block = take(128);
     gp_buddy_chunk *chunk = gp_buddy_find(&buddy, block);
 
+    uintptr_t granule = take(1);
     unsigned beside_a_taken_one = gp_buddy_chunk_joined_order(chunk, 128, 7);
+    unsigned granule_beside_it = gp_buddy_chunk_joined_order(chunk, 256, 0);
     give(first_base, 128);
+    unsigned beside_a_free_one = gp_buddy_chunk_joined_order(chunk, 128, 7);
+    give(granule, 1);
     unsigned alone = gp_buddy_chunk_joined_order(chunk, 128, 7);
 
+    cr_assert(eq(sz, granule, first_base + 256 * GP_GRANULE_BYTES));
     cr_assert(eq(uint, beside_a_taken_one, 7));
+    cr_assert(eq(uint, granule_beside_it, 8));
+    cr_assert(eq(uint, beside_a_free_one, 8));
     cr_assert(eq(uint, alone, 12));
 }
 
