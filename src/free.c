@@ -44,33 +44,60 @@ static gp_status park(const gp_block *block, cudaStream_t stream)
 /* ---- blocks that other streams use ------------------------------------------------- */
 
 /* Which of the recorded uses are still under way? They move to the batch; what
- * does not fit there is waited for by the stream. */
-static void carry_uses(gp_pool *pool, gp_use *use, gp_batch *batch, cudaStream_t stream)
+ * does not fit there is waited for by the stream, before its own fence. */
+static gp_status carry_uses(gp_pool *pool, const gp_use *use, gp_batch *batch, cudaStream_t stream)
 {
     gp_fence_store *fences = &pool->fences;
     for (uint32_t i = 0; i < use->count; i++) {
         if (gp_fence_poll(fences, use->fences[i]))
             continue;
-        if (batch->fence_count < GP_BATCH_FENCES - 1)
+        if (batch->fence_count < GP_BATCH_FENCES - 1) {
             batch->fences[batch->fence_count++] = gp_fence_retain(use->fences[i]);
-        else
-            (void)gp_fence_wait(fences, use->fences[i], stream);
+            continue;
+        }
+        gp_status status = gp_fence_wait(fences, use->fences[i], stream);
+        if (status != GP_OK)
+            return status;
     }
+    return GP_OK;
 }
 
-static void send_used_home(const gp_block *block, gp_batch *batch, const gp_target *target,
-                           cudaStream_t stream)
+/* A batch with all the fences a used block has to wait for; NULL if one cannot be
+ * had, for want of host memory or because the native call failed. */
+static gp_batch *fence_uses(gp_pool *pool, const gp_use *use, const gp_target *target,
+                            cudaStream_t stream)
 {
-    gp_pool *pool = block->pool;
+    gp_fence *fence;
+    gp_batch *batch = gp_batch_get(&pool->batches);
+    if (batch == NULL)
+        return NULL;
+    if (carry_uses(pool, use, batch, stream) != GP_OK ||
+        gp_fence_record(&pool->fences, stream, target->cache->stream->stream_id, 0, &fence) !=
+            GP_OK) {
+        gp_batch_drop_fences(&pool->fences, batch);
+        gp_batch_put(&pool->batches, batch);
+        return NULL;
+    }
+    batch->fences[batch->fence_count++] = fence;
+    return batch;
+}
+
+/* The way that needs no event: the stream itself waits for every use. */
+static gp_status wait_for_uses(gp_pool *pool, const gp_use *use, cudaStream_t stream)
+{
+    gp_status status = GP_OK;
+    for (uint32_t i = 0; i < use->count && status == GP_OK; i++)
+        status = gp_fence_wait(&pool->fences, use->fences[i], stream);
+    return status;
+}
+
+static void send_used_home(const gp_block *block, gp_batch *batch)
+{
     gp_stream_cache *home = gp_address_table_segment(block->slot.base)->home;
-    gp_fence *fence = NULL;
-    if (gp_fence_record(&pool->fences, stream, target->cache->stream->stream_id, 0, &fence) ==
-        GP_OK)
-        batch->fences[batch->fence_count++] = fence;
     gp_batch_add(batch, block->slot, block->bytes);
     (void)gp_counter_add_shared(&home->transit_bytes, block->bytes);
     (void)gp_counter_add_shared(&home->pending_bytes, block->bytes);
-    (void)gp_counter_add_shared(&pool->remote_frees, 1);
+    (void)gp_counter_add_shared(&block->pool->remote_frees, 1);
     gp_batch_push(&home->arrived, batch);
 }
 
@@ -84,23 +111,6 @@ static void count_free(const gp_block *block, const gp_target *target, cudaStrea
     gp_thread_cache_count_free(target->cache->counters, block->bytes);
 }
 
-static gp_status free_used(const gp_block *block, const gp_target *target, cudaStream_t stream)
-{
-    gp_pool *pool = block->pool;
-    gp_batch *batch = gp_batch_get(&pool->batches);
-    if (batch == NULL)
-        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory to free a shared block");
-
-    gp_use *use = gp_use_table_take(&pool->uses, block->slot.base);
-    count_free(block, target, stream);
-    if (use != NULL) {
-        carry_uses(pool, use, batch, stream);
-        gp_use_free(use, &pool->fences);
-    }
-    send_used_home(block, batch, target, stream);
-    return GP_OK;
-}
-
 static void free_plain(const gp_block *block, const gp_target *target, cudaStream_t stream)
 {
     uint32_t size_class = block->value & GP_RECORD_CLASS_MASK;
@@ -111,6 +121,32 @@ static void free_plain(const gp_block *block, const gp_target *target, cudaStrea
         return;
     }
     gp_stream_cache_give(stream_cache, &block->slot, 1);
+}
+
+/* The uses stay recorded if they cannot be waited for: then the block stays live. */
+static gp_status free_used(const gp_block *block, const gp_target *target, cudaStream_t stream)
+{
+    gp_pool *pool = block->pool;
+    gp_use *use = gp_use_table_take(&pool->uses, block->slot.base);
+    if (use == NULL) {
+        free_plain(block, target, stream);
+        return GP_OK;
+    }
+
+    gp_batch *batch = fence_uses(pool, use, target, stream);
+    if (batch != NULL) {
+        count_free(block, target, stream);
+        send_used_home(block, batch);
+    } else {
+        gp_status status = wait_for_uses(pool, use, stream);
+        if (status != GP_OK) {
+            gp_use_table_put_back(&pool->uses, &pool->fences, use);
+            return status;
+        }
+        free_plain(block, target, stream);
+    }
+    gp_use_free(use, &pool->fences);
+    return GP_OK;
 }
 
 static gp_status free_found(const gp_block *block, cudaStream_t stream)

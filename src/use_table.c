@@ -92,6 +92,15 @@ gp_use *gp_use_table_take(gp_use_table *table, uintptr_t base)
     return use;
 }
 
+void gp_use_table_put_back(gp_use_table *table, gp_fence_store *fences, gp_use *use)
+{
+    (void)pthread_mutex_lock(&table->lock);
+    const gp_use *other = RB_INSERT(gp_use_tree, &table->tree, use);
+    (void)pthread_mutex_unlock(&table->lock);
+    if (other != NULL)
+        gp_use_free(use, fences); /* Recorded during the free: the caller's mistake. */
+}
+
 void gp_use_free(gp_use *use, gp_fence_store *fences)
 {
     for (uint32_t i = 0; i < use->count; i++)

@@ -38,6 +38,9 @@ gp_status gp_use_table_add(gp_use_table *table, gp_fence_store *fences, uintptr_
 /* Take a block's uses out; gp_use_free() it. NULL if there are none. */
 gp_use *gp_use_table_take(gp_use_table *table, uintptr_t base);
 
+/* Undo a take: the block stays the caller's. */
+void gp_use_table_put_back(gp_use_table *table, gp_fence_store *fences, gp_use *use);
+
 void gp_use_free(gp_use *use, gp_fence_store *fences);
 
 #endif

@@ -7,6 +7,9 @@ gp_pool *pool;
 /* Streams of the tests that are alive; gp's own come on top while a pool is. */
 static size_t streams_made;
 
+/* Closed gates. One that a failed test left closed would stop the end of the test. */
+static gp_sim_gate gates[32];
+
 /* Calls that named a dead handle because the test had gp do so. */
 static uint64_t dead_handles_forgiven;
 
@@ -64,8 +67,11 @@ void pool_forgive_dead_handles(void)
     dead_handles_forgiven = gp_sim_dead_handle_count();
 }
 
+static void open_all_gates(void);
+
 void pool_close(void)
 {
+    open_all_gates();
     if (pool != NULL) {
         GP(gp_pool_check(pool));
         GP(gp_pool_destroy_forced(pool));
@@ -181,16 +187,30 @@ void pool_order(cudaStream_t earlier, cudaStream_t later)
 
 gp_sim_gate pool_close_gate(cudaStream_t stream)
 {
-    gp_sim_gate gate = NULL;
-    SIM(gp_sim_gate_create(&gate));
-    SIM(gp_sim_gate_wait(stream, gate));
-    return gate;
+    int place = 0;
+    while (gates[place] != NULL)
+        place++;
+    SIM(gp_sim_gate_create(&gates[place]));
+    SIM(gp_sim_gate_wait(stream, gates[place]));
+    return gates[place];
 }
 
 void pool_open_gate(gp_sim_gate gate)
 {
+    int place = 0;
+    while (gates[place] != gate)
+        place++;
+    gates[place] = NULL;
     SIM(gp_sim_gate_open(gate));
     SIM(gp_sim_gate_destroy(gate));
+}
+
+static void open_all_gates(void)
+{
+    for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++) {
+        if (gates[i] != NULL)
+            pool_open_gate(gates[i]);
+    }
 }
 
 /* ---- looking back ---- */
