@@ -150,10 +150,11 @@ EXPORT(int, cuDevicePrimaryCtxRetain, (gp_cu_context * context, int device))
     if (capture_mode != GP_CU_CAPTURE_MODE_RELAXED)
         driver.unsafe_call = __func__;
     int result = answer(__func__);
-    gp_cu_context primary = &driver.primary[device];
-    if (result == GP_CU_SUCCESS)
-        driver.primary_holds[device]++;
-    return give(result, context, &primary, sizeof(primary));
+    if (result != GP_CU_SUCCESS)
+        return result;
+    driver.primary_holds[device]++;
+    *context = &driver.primary[device];
+    return GP_CU_SUCCESS;
 }
 
 EXPORT(int, cuDevicePrimaryCtxRelease_v2, (int device))
@@ -171,8 +172,10 @@ EXPORT(int, cuDevicePrimaryCtxGetState, (int device, unsigned *flags, int *activ
 
 EXPORT(int, cuCtxGetCurrent, (gp_cu_context * context))
 {
-    gp_cu_context current = depth != 0 ? stack[depth - 1] : NULL;
-    return give(answer(__func__), context, &current, sizeof(current));
+    int result = answer(__func__);
+    if (result == GP_CU_SUCCESS)
+        *context = depth != 0 ? stack[depth - 1] : NULL;
+    return result;
 }
 
 EXPORT(int, cuCtxGetDevice, (int *device))
@@ -222,9 +225,11 @@ static bool is_special(cudaStream_t stream)
 
 EXPORT(int, cuStreamCreate, (cudaStream_t * stream, unsigned flags))
 {
-    const cudaStream_t created = &a_stream;
+    int result = answer_unsafe(__func__);
     driver.stream_flags = flags;
-    return give(answer_unsafe(__func__), stream, &created, sizeof(created));
+    if (result == GP_CU_SUCCESS)
+        *stream = &a_stream;
+    return result;
 }
 
 EXPORT(int, cuStreamDestroy_v2, (cudaStream_t stream))
@@ -235,7 +240,10 @@ EXPORT(int, cuStreamDestroy_v2, (cudaStream_t stream))
 
 EXPORT(int, cuStreamGetCtx, (cudaStream_t stream, gp_cu_context *context))
 {
-    return give(answer(__func__), context, &stream->context, sizeof(*context));
+    int result = answer(__func__);
+    if (result == GP_CU_SUCCESS)
+        *context = stream->context;
+    return result;
 }
 
 EXPORT(int, cuStreamIsCapturing, (cudaStream_t stream, int *status))

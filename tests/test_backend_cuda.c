@@ -19,8 +19,8 @@ static fake_driver_capture_mode_fn *capture_mode;
 static gp_backend *backend;
 
 static char block;
-static cudaMemPool_t const some_pool = (cudaMemPool_t)(void *)&block;
-static gp_native_event const some_event = (gp_native_event)(void *)&block;
+static cudaMemPool_t some_pool = (cudaMemPool_t)(void *)&block;
+static gp_native_event some_event = (gp_native_event)(void *)&block;
 
 static void take(void *library, const char *name, void *function)
 {
