@@ -3,8 +3,8 @@
  *
  * A *native* segment came from the native pool in one call. A *loan* is a piece
  * that the policy of another stream's cache cut out of a segment of its own; for
- * the lender it is a block that is taken. Segments move between streams only
- * while no block of them is taken.
+ * the lender it is a block that is taken; nothing is lent out of a loan. Segments
+ * move between streams only while no block of them is taken.
  *
  *     native   |##..####........|        home: stream A
  *     loan             |#.##|            home: stream B, lender: the one above

@@ -310,8 +310,10 @@ static bool cut_span(gp_stream_cache *cache, size_t bytes, uint64_t limit, gp_se
     if (!cache->pool->policy.take(cache->policy, bytes, GP_PAGE_BYTES, &base))
         return false;
 
+    /* Out of native segments only: a loan out of a loan could come to lie inside a
+     * segment of its own borrower. */
     gp_segment *lender = gp_address_table_segment(base);
-    if (lender->last_give > limit) {
+    if (lender->last_give > limit || gp_segment_is_loan(lender)) {
         cache->pool->policy.give(cache->policy, (gp_span){.base = base, .bytes = bytes});
         return false;
     }
