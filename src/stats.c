@@ -61,20 +61,12 @@ static uint64_t live_high_locked(const gp_pool *pool, uint64_t live)
 
 /* ---- streams and threads --------------------------------------------------------- */
 
-static size_t thread_cache_host_bytes(const gp_thread_cache *cache)
-{
-    size_t bytes = sizeof(*cache);
-    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
-        bytes += cache->bins[i].depth * sizeof(gp_slot);
-    return bytes;
-}
-
 static void add_thread_caches_locked(const gp_stream_cache *stream, gp_pool_stats *stats)
 {
     const gp_thread_cache *cache = stream->thread_caches;
     for (; cache != NULL; cache = cache->next_of_stream) {
         stats->l1_cached_bytes += gp_counter_get(&cache->cached_bytes);
-        stats->metadata_bytes += thread_cache_host_bytes(cache);
+        stats->metadata_bytes += gp_counter_get(&cache->host_bytes);
         stats->threads++;
     }
 }
@@ -148,7 +140,9 @@ static void fill(gp_pool *pool, gp_pool_stats *stats)
 
     stats->reserved_bytes = gp_counter_get(&pool->global.reserved);
     stats->reserved_bytes_high = gp_counter_get(&pool->global.reserved_high);
-    stats->cached_bytes = stats->reserved_bytes - stats->live_bytes;
+    /* Read a moment after the live bytes, so the difference may be below nothing. */
+    if (stats->reserved_bytes > stats->live_bytes)
+        stats->cached_bytes = stats->reserved_bytes - stats->live_bytes;
     stats->pending_bytes += gp_counter_get(&pool->captured.parked_bytes);
     add_tiers(pool, &sum, stats);
     add_native(pool, stats);

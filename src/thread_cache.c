@@ -23,6 +23,7 @@ gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *co
     for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
         made->bins[i].bytes = (uint32_t)gp_size_class_bytes(i);
     made->listener = pool->backend->ops->note_alloc != NULL ? pool->backend->ops : NULL;
+    gp_counter_set(&made->host_bytes, sizeof(*made));
     *cache = made;
     return GP_OK;
 }
@@ -67,6 +68,7 @@ static void deepen(gp_thread_cache *cache, uint32_t size_class)
     gp_slot *slots = realloc(bin->slots, depth * sizeof(*slots));
     if (slots == NULL)
         return; /* As shallow as before. */
+    gp_counter_add(&cache->host_bytes, (depth - bin->depth) * sizeof(*slots));
     bin->slots = slots;
     bin->depth = (uint16_t)depth;
 }

@@ -42,6 +42,7 @@ typedef struct gp_thread_cache {
     uint32_t slow_calls;
     cudaStream_t handle; /* By which its thread last named the stream. */
     gp_bin bins[GP_CLASS_COUNT];
+    gp_counter host_bytes; /* Of this and of all bins, for statistics. */
 
     struct gp_thread_cache *next_of_thread; /* Both lists: under the registry's lock. */
     struct gp_thread_cache *next_of_stream;
