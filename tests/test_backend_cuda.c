@@ -1,70 +1,15 @@
-/* What the CUDA backend asks of a driver, on the paper driver of fake_driver.h. */
-#include "backend.h"
-#include "fake_driver.h"
+/* What the CUDA backend does with drivers, devices, streams and pools, on the paper
+ * driver of fake_driver.h. Its other calls: test_backend_cuda_calls.c. */
+#include "cuda_fixture.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
-
-#include <dlfcn.h>
-#include <string.h>
-
-enum { MODE_GLOBAL = 0, STATUS_ACTIVE = 1, STATUS_INVALIDATED = 2 };
-enum { OUT_OF_MEMORY = 2, DEINITIALIZED = 4, NO_DEVICE = 100, NOT_READY = 600 };
-
-static const gp_backend_ops *ops;
-static fake_driver *driver;
-static fake_driver_set_thread_fn *set_thread;
-static fake_driver_context_depth_fn *context_depth;
-static fake_driver_capture_mode_fn *capture_mode;
-static gp_backend *backend;
+enum { STATUS_ACTIVE = 1, STATUS_INVALIDATED = 2, NO_DEVICE = 100 };
 
 static char block;
 static cudaMemPool_t some_pool = (cudaMemPool_t)(void *)&block;
-static gp_native_event some_event = (gp_native_event)(void *)&block;
-
-static void take(void *library, const char *name, void *function)
-{
-    void *entry = dlsym(library, name);
-    cr_assert(ne(ptr, entry, NULL));
-    memcpy(function, &entry, sizeof(entry));
-}
-
-/* The loader takes a library it already knows by its name, libcuda.so.1. */
-static void load(const char *file)
-{
-    void *library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
-    cr_assert(ne(ptr, library, NULL), "%s", dlerror());
-
-    fake_driver_get_fn *get = NULL;
-    take(library, "fake_driver_get", &get);
-    take(library, "fake_driver_set_thread", &set_thread);
-    take(library, "fake_driver_context_depth", &context_depth);
-    take(library, "fake_driver_capture_mode", &capture_mode);
-    driver = get();
-    ops = gp_backend_cuda();
-}
-
-static void load_driver(void)
-{
-    load(FAKE_DRIVER_FILE);
-}
-
-static void open_backend(void)
-{
-    load_driver();
-    cr_assert(eq(int, ops->probe(), GP_OK), "%s", gp_last_error());
-    cr_assert(eq(int, ops->open(0, &backend), GP_OK), "%s", gp_last_error());
-    driver->log_length = 0;
-}
-
-static bool error_mentions(const char *words)
-{
-    return strstr(gp_last_error(), words) != NULL;
-}
 
 /* ---- finding the driver ---- */
 
-TestSuite(cuda_probe, .init = load_driver);
+TestSuite(cuda_probe, .init = cuda_load_driver);
 
 Test(cuda_probe, accepts_a_driver_with_a_device)
 {
@@ -85,7 +30,7 @@ Test(cuda_probe, says_that_there_is_no_device)
 
     cr_assert(eq(int, ops->probe(), GP_ERR_UNSUPPORTED));
 
-    cr_assert(error_mentions("no device"));
+    cr_assert(cuda_error_mentions("no device"));
 }
 
 Test(cuda_probe, says_why_the_driver_does_not_start)
@@ -94,7 +39,7 @@ Test(cuda_probe, says_why_the_driver_does_not_start)
 
     cr_assert(eq(int, ops->probe(), GP_ERR_UNSUPPORTED));
 
-    cr_assert(error_mentions("CUDA_ERROR_NO_DEVICE"));
+    cr_assert(cuda_error_mentions("CUDA_ERROR_NO_DEVICE"));
 }
 
 Test(cuda_probe, remembers_its_answer_and_repeats_the_text)
@@ -107,18 +52,18 @@ Test(cuda_probe, remembers_its_answer_and_repeats_the_text)
     cr_assert(eq(int, ops->probe(), GP_ERR_UNSUPPORTED));
     cr_assert(eq(int, ops->open(0, &backend), GP_ERR_UNSUPPORTED));
 
-    cr_assert(error_mentions("no device"));
+    cr_assert(cuda_error_mentions("no device"));
 }
 
 Test(cuda_probe_old_driver, names_the_function_that_is_missing)
 {
-    load(FAKE_OLD_DRIVER_FILE);
+    cuda_load_old_driver();
 
     cr_assert(eq(int, ops->probe(), GP_ERR_UNSUPPORTED));
 
-    cr_assert(error_mentions("11.8"));
-    cr_assert(error_mentions("cuStreamGetId"));
-    cr_assert(error_mentions("12.0"));
+    cr_assert(cuda_error_mentions("11.8"));
+    cr_assert(cuda_error_mentions("cuStreamGetId"));
+    cr_assert(cuda_error_mentions("12.0"));
 }
 
 /* ---- devices ---- */
@@ -129,18 +74,18 @@ Test(cuda_probe, refuses_a_device_without_memory_pools_and_says_so)
 
     cr_assert(eq(int, ops->open(1, &backend), GP_ERR_UNSUPPORTED));
 
-    cr_assert(error_mentions("device 1 has no memory pools"));
+    cr_assert(cuda_error_mentions("device 1 has no memory pools"));
     cr_assert(eq(int, driver->primary_holds[1], 0));
 }
 
 Test(cuda_probe, refuses_a_device_that_is_not_there)
 {
     cr_assert(eq(int, ops->open(FAKE_DEVICES, &backend), GP_ERR_UNSUPPORTED));
-    cr_assert(error_mentions("no CUDA device 2"));
+    cr_assert(cuda_error_mentions("no CUDA device 2"));
     cr_assert(eq(int, ops->open(-1, &backend), GP_ERR_UNSUPPORTED));
 }
 
-TestSuite(cuda_backend, .init = open_backend);
+TestSuite(cuda_backend, .init = cuda_open_backend);
 
 Test(cuda_backend, holds_the_primary_context_from_open_to_close)
 {
@@ -201,7 +146,7 @@ Test(cuda_backend, refuses_a_stream_of_a_context_that_is_not_primary)
 
     cr_assert(eq(int, ops->stream_device(&stream, &device), GP_ERR_UNSUPPORTED));
 
-    cr_assert(error_mentions("other than the primary"));
+    cr_assert(cuda_error_mentions("other than the primary"));
     cr_assert(eq(int, device, -1));
     cr_assert(eq(int, driver->primary_holds[0], 1));
 }
@@ -262,223 +207,6 @@ Test(cuda_backend, reports_a_stream_that_is_none)
 
     cr_assert(eq(int, ops->stream_inspect(&stream, &view), GP_ERR_INVALID_STREAM));
     cr_assert(eq(int, gp_last_native_error(), 400));
-}
-
-/* ---- every other call ---- */
-
-typedef gp_status call(void);
-
-static void *taken;
-
-static gp_status call_alloc(void)
-{
-    return ops->alloc(backend, &taken, 4096, some_pool, NULL);
-}
-
-static gp_status call_free(void)
-{
-    return ops->free(backend, &block, NULL);
-}
-
-static gp_status call_mem_info(void)
-{
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    return ops->mem_info(backend, &free_bytes, &total_bytes);
-}
-
-static gp_status call_pool_create(void)
-{
-    cudaMemPool_t pool = NULL;
-    return ops->pool_create(backend, 0, &pool);
-}
-
-static gp_status call_pool_destroy(void)
-{
-    return ops->pool_destroy(backend, some_pool);
-}
-
-static gp_status call_pool_trim(void)
-{
-    return ops->pool_trim(backend, some_pool, 5);
-}
-
-static gp_status call_pool_usage(void)
-{
-    gp_native_usage usage;
-    return ops->pool_usage(backend, some_pool, &usage);
-}
-
-static gp_status call_pool_reset_peak(void)
-{
-    return ops->pool_reset_peak(backend, some_pool);
-}
-
-static gp_status call_event_create(void)
-{
-    gp_native_event event = NULL;
-    return ops->event_create(backend, &event);
-}
-
-static gp_status call_event_destroy(void)
-{
-    ops->event_destroy(backend, some_event);
-    return GP_OK;
-}
-
-static gp_status call_event_record(void)
-{
-    return ops->event_record(backend, some_event, NULL);
-}
-
-static gp_status call_event_query(void)
-{
-    bool complete = false;
-    return ops->event_query(backend, some_event, &complete);
-}
-
-static gp_status call_stream_wait(void)
-{
-    return ops->stream_wait(backend, NULL, some_event);
-}
-
-static gp_status call_stream_create(void)
-{
-    cudaStream_t stream = NULL;
-    return ops->stream_create(backend, &stream);
-}
-
-static gp_status call_stream_destroy(void)
-{
-    ops->stream_destroy(backend, NULL);
-    return GP_OK;
-}
-
-static gp_status call_synchronize(void)
-{
-    return ops->synchronize(backend);
-}
-
-static const struct {
-    call *function;
-    const char *native; /* the driver call it stands for */
-    bool returns;       /* reports a failure */
-} calls[] = {
-    {call_alloc, "cuMemAllocFromPoolAsync", true},
-    {call_free, "cuMemFreeAsync", true},
-    {call_mem_info, "cuMemGetInfo_v2", true},
-    {call_pool_create, "cuMemPoolCreate", true},
-    {call_pool_destroy, "cuMemPoolDestroy", true},
-    {call_pool_trim, "cuMemPoolTrimTo", true},
-    {call_pool_usage, "cuMemPoolGetAttribute", true},
-    {call_pool_reset_peak, "cuMemPoolSetAttribute", true},
-    {call_event_create, "cuEventCreate", true},
-    {call_event_destroy, "cuEventDestroy_v2", false},
-    {call_event_record, "cuEventRecord", true},
-    {call_event_query, "cuEventQuery", true},
-    {call_stream_wait, "cuStreamWaitEvent", true},
-    {call_stream_create, "cuStreamCreate", true},
-    {call_synchronize, "cuCtxSynchronize", true},
-    {call_stream_destroy, "cuStreamDestroy_v2", false},
-};
-enum { CALL_COUNT = sizeof(calls) / sizeof(calls[0]) };
-
-static bool was_called(const char *native)
-{
-    for (size_t i = 0; i < driver->log_length; i++) {
-        if (strcmp(driver->log[i], native) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* C22, C23: a capture of another thread must survive whatever gp does. */
-Test(cuda_backend, makes_no_call_that_would_invalidate_a_capture)
-{
-    for (int i = 0; i < CALL_COUNT; i++) {
-        driver->log_length = 0;
-        set_thread(NULL, MODE_GLOBAL);
-
-        cr_assert(eq(int, calls[i].function(), GP_OK), "%s", calls[i].native);
-
-        cr_assert(was_called(calls[i].native), "%s", calls[i].native);
-        cr_assert(eq(ptr, (void *)driver->unsafe_call, NULL), "%s", calls[i].native);
-        cr_assert(eq(int, capture_mode(), MODE_GLOBAL), "%s", calls[i].native);
-    }
-}
-
-Test(cuda_backend, leaves_the_current_context_as_it_was)
-{
-    gp_cu_context const found[] = {NULL, &driver->primary[0], &driver->primary[1]};
-
-    for (int i = 0; i < CALL_COUNT; i++) {
-        for (int c = 0; c < 3; c++) {
-            set_thread(found[c], MODE_GLOBAL);
-
-            cr_assert(eq(int, calls[i].function(), GP_OK), "%s", calls[i].native);
-
-            cr_assert(eq(sz, context_depth(), found[c] != NULL ? 1 : 0), "%s", calls[i].native);
-        }
-    }
-}
-
-Test(cuda_backend, reports_a_failed_call_and_leaves_the_thread_as_it_was)
-{
-    driver->fail_result = OUT_OF_MEMORY;
-    taken = &block;
-
-    for (int i = 0; i < CALL_COUNT; i++) {
-        driver->fail_call = calls[i].native;
-        set_thread(NULL, MODE_GLOBAL);
-
-        gp_status status = calls[i].function();
-
-        cr_assert(eq(int, status, calls[i].returns ? GP_ERR_OUT_OF_MEMORY : GP_OK), "%s",
-                  calls[i].native);
-        cr_assert(eq(sz, context_depth(), 0), "%s", calls[i].native);
-        cr_assert(eq(int, capture_mode(), MODE_GLOBAL), "%s", calls[i].native);
-    }
-    cr_assert(eq(ptr, taken, &block));
-}
-
-Test(cuda_backend, reports_that_the_driver_shuts_down)
-{
-    driver->fail_call = "cuThreadExchangeStreamCaptureMode";
-    driver->fail_result = DEINITIALIZED;
-
-    cr_assert(eq(int, call_alloc(), GP_ERR_SHUTDOWN));
-
-    cr_assert(not(was_called("cuMemAllocFromPoolAsync")));
-}
-
-Test(cuda_backend, pushes_no_context_that_is_current_already)
-{
-    set_thread(&driver->primary[0], MODE_GLOBAL);
-
-    cr_assert(eq(int, call_alloc(), GP_OK));
-
-    cr_assert(not(was_called("cuCtxPushCurrent_v2")));
-    cr_assert(eq(ptr, taken, (void *)(uintptr_t)0x7000));
-}
-
-Test(cuda_backend, takes_an_unfinished_event_for_no_failure)
-{
-    bool complete = true;
-    driver->fail_call = "cuEventQuery";
-    driver->fail_result = NOT_READY;
-
-    cr_assert(eq(int, ops->event_query(backend, some_event, &complete), GP_OK));
-
-    cr_assert(not(complete));
-}
-
-Test(cuda_backend, makes_events_without_clocks_and_streams_that_do_not_block)
-{
-    cr_assert(eq(int, call_event_create(), GP_OK));
-    cr_assert(eq(int, call_stream_create(), GP_OK));
-
-    cr_assert(eq(uint, driver->event_flags, 2));  /* CU_EVENT_DISABLE_TIMING */
-    cr_assert(eq(uint, driver->stream_flags, 1)); /* CU_STREAM_NON_BLOCKING */
 }
 
 /* ---- pools ---- */
@@ -545,8 +273,8 @@ Test(cuda_backend, trims_to_what_is_to_be_kept_and_resets_the_peak)
 {
     driver->reserved_high = 1;
 
-    cr_assert(eq(int, call_pool_trim(), GP_OK));
-    cr_assert(eq(int, call_pool_reset_peak(), GP_OK));
+    cr_assert(eq(int, ops->pool_trim(backend, some_pool, 5), GP_OK));
+    cr_assert(eq(int, ops->pool_reset_peak(backend, some_pool), GP_OK));
 
     cr_assert(eq(sz, driver->trimmed_to, 5));
     cr_assert(eq(u64, driver->reserved_high, 0));
