@@ -7,7 +7,7 @@ enum { FIRST_BITS = 4 };
 
 static bool allocate_entries(gp_address_map *map, unsigned bits)
 {
-    gp_address_entry *entries = calloc((size_t)1 << bits, sizeof(*entries));
+    gp_map_entry *entries = calloc((size_t)1 << bits, sizeof(*entries));
 
     if (entries == NULL) {
         return false;
@@ -63,7 +63,7 @@ void gp_address_map_insert(gp_address_map *map, uintptr_t key, void *value)
     while (map->entries[i].value != NULL) {
         i = (i + 1) & map->mask;
     }
-    map->entries[i] = (gp_address_entry){.key = key, .value = value};
+    map->entries[i] = (gp_map_entry){.key = key, .value = value};
     map->count++;
 }
 

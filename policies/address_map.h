@@ -12,13 +12,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct gp_address_entry {
+typedef struct gp_map_entry {
     uintptr_t key;
     void *value; /* NULL: the entry is empty. */
-} gp_address_entry;
+} gp_map_entry;
 
 typedef struct gp_address_map {
-    gp_address_entry *entries;
+    gp_map_entry *entries;
     size_t mask;    /* Number of entries - 1; their number is a power of two. */
     unsigned shift; /* Hash bits to drop, so that mask + 1 values remain. */
     size_t count;   /* Entries in use. */

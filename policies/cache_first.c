@@ -325,7 +325,7 @@ static void cache_first_give(void *state, gp_span block)
     gp_span_heap_give(&self->heap, block.base);
 }
 
-static bool segment_is_free(const cache_first *self, const gp_segment *segment)
+static bool segment_is_free(const cache_first *self, const gp_heap_segment *segment)
 {
     idle_chunks idle = find_idle_chunks(self);
     size_t taken_bytes = segment->taken_bytes;
@@ -341,7 +341,7 @@ static bool segment_is_free(const cache_first *self, const gp_segment *segment)
 static bool cache_first_segment_is_free(const void *state, uintptr_t base)
 {
     const cache_first *self = state;
-    const gp_segment *segment = gp_span_heap_find_segment(&self->heap, base);
+    const gp_heap_segment *segment = gp_span_heap_find_segment(&self->heap, base);
 
     return segment != NULL && segment_is_free(self, segment);
 }
@@ -349,7 +349,7 @@ static bool cache_first_segment_is_free(const void *state, uintptr_t base)
 static bool cache_first_remove_segment(void *state, uintptr_t base)
 {
     cache_first *self = state;
-    const gp_segment *segment = gp_span_heap_find_segment(&self->heap, base);
+    const gp_heap_segment *segment = gp_span_heap_find_segment(&self->heap, base);
 
     if (segment == NULL || !segment_is_free(self, segment)) {
         return false;

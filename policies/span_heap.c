@@ -29,7 +29,7 @@ destroy_index:
 void gp_span_heap_fini(gp_span_heap *heap)
 {
     while (!LIST_EMPTY(&heap->all)) {
-        gp_segment *segment = LIST_FIRST(&heap->all);
+        gp_heap_segment *segment = LIST_FIRST(&heap->all);
 
         LIST_REMOVE(segment, all);
         free(segment);
@@ -56,7 +56,7 @@ static void make_unfree(gp_span_heap *heap, gp_span_node *node)
 
 gp_status gp_span_heap_add_segment(gp_span_heap *heap, gp_span span)
 {
-    gp_segment *segment = malloc(sizeof(*segment));
+    gp_heap_segment *segment = malloc(sizeof(*segment));
 
     if (segment == NULL || !gp_node_pool_reserve(&heap->nodes, 1) ||
         !gp_address_map_reserve(&heap->by_base, 1)) {
@@ -65,7 +65,7 @@ gp_status gp_span_heap_add_segment(gp_span_heap *heap, gp_span span)
     }
     gp_span_node *node = gp_node_pool_take(&heap->nodes);
 
-    *segment = (gp_segment){.span = span, .first = node};
+    *segment = (gp_heap_segment){.span = span, .first = node};
     *node = (gp_span_node){.span = span, .segment = segment};
     LIST_INSERT_HEAD(&heap->all, segment, all);
     gp_address_map_insert(&heap->by_base, span.base, segment);
@@ -74,14 +74,14 @@ gp_status gp_span_heap_add_segment(gp_span_heap *heap, gp_span span)
     return GP_OK;
 }
 
-const gp_segment *gp_span_heap_find_segment(const gp_span_heap *heap, uintptr_t base)
+const gp_heap_segment *gp_span_heap_find_segment(const gp_span_heap *heap, uintptr_t base)
 {
     return gp_address_map_find(&heap->by_base, base);
 }
 
 bool gp_span_heap_remove_segment(gp_span_heap *heap, uintptr_t base)
 {
-    gp_segment *segment = gp_address_map_find(&heap->by_base, base);
+    gp_heap_segment *segment = gp_address_map_find(&heap->by_base, base);
 
     if (segment == NULL || segment->taken_bytes != 0) {
         return false;
@@ -233,7 +233,7 @@ size_t gp_span_heap_largest_bytes(const gp_span_heap *heap)
 
 size_t gp_span_heap_metadata_bytes(const gp_span_heap *heap)
 {
-    return heap->nodes.metadata_bytes + heap->segment_count * sizeof(gp_segment) +
+    return heap->nodes.metadata_bytes + heap->segment_count * sizeof(gp_heap_segment) +
            gp_address_map_metadata_bytes(&heap->taken) +
            gp_address_map_metadata_bytes(&heap->by_base) +
            heap->index_ops->metadata_bytes(heap->index);
@@ -257,7 +257,7 @@ static bool node_is_valid(const gp_span_heap *heap, const gp_span_node *node)
     return gp_span_heap_find(heap, node->span.base) == node;
 }
 
-static bool segment_is_valid(const gp_span_heap *heap, const gp_segment *segment, totals *sum)
+static bool segment_is_valid(const gp_span_heap *heap, const gp_heap_segment *segment, totals *sum)
 {
     uintptr_t end = segment->span.base;
     size_t taken_bytes = 0;
@@ -283,7 +283,7 @@ static bool segment_is_valid(const gp_span_heap *heap, const gp_segment *segment
 bool gp_span_heap_is_valid(const gp_span_heap *heap)
 {
     totals sum = {0};
-    const gp_segment *segment;
+    const gp_heap_segment *segment;
 
     LIST_FOREACH (segment, &heap->all, all) {
         if (!segment_is_valid(heap, segment, &sum)) {

@@ -20,19 +20,19 @@
 
 #include <bsd/sys/queue.h>
 
-struct gp_segment {
+struct gp_heap_segment {
     gp_span span;
     gp_span_node *first; /* The span at the segment's start. */
     size_t taken_bytes;  /* Sum of its taken spans. */
-    LIST_ENTRY(gp_segment) all;
+    LIST_ENTRY(gp_heap_segment) all;
 };
 
 typedef struct gp_span_heap {
     const gp_span_index_ops *index_ops;
     void *index;
-    gp_address_map taken;        /* Base to gp_span_node, taken ones only. */
-    gp_address_map by_base;      /* Base to gp_segment. */
-    LIST_HEAD(, gp_segment) all; /* Every segment, newest first. */
+    gp_address_map taken;             /* Base to gp_span_node, taken ones only. */
+    gp_address_map by_base;           /* Base to gp_heap_segment. */
+    LIST_HEAD(, gp_heap_segment) all; /* Every segment, newest first. */
     gp_node_pool nodes;
     size_t segment_count;
     size_t free_bytes; /* Sum of all free spans. */
@@ -53,7 +53,7 @@ gp_status gp_span_heap_add_segment(gp_span_heap *heap, gp_span segment);
 bool gp_span_heap_remove_segment(gp_span_heap *heap, uintptr_t base);
 
 /* The segment that starts here. O(1). @return NULL: none. */
-const gp_segment *gp_span_heap_find_segment(const gp_span_heap *heap, uintptr_t base);
+const gp_heap_segment *gp_span_heap_find_segment(const gp_span_heap *heap, uintptr_t base);
 
 /*
  * Take exactly so many bytes from the first span of the index that can hold

@@ -10,14 +10,14 @@
 #include "tree.h"
 
 /* One segment, and what is taken of it. */
-typedef struct gp_segment gp_segment;
+typedef struct gp_heap_segment gp_heap_segment;
 
 /* A span of a segment, free or taken. */
 typedef struct gp_span_node {
     gp_span span;
     struct gp_span_node *prev; /* Neighbour below in the segment; NULL: none. */
     struct gp_span_node *next; /* Neighbour above in the segment; NULL: none. */
-    gp_segment *segment;
+    gp_heap_segment *segment;
     bool is_free;                    /* Then, and only then, it is in the index. */
     RB_ENTRY(gp_span_node) by_index; /* The index's own. */
 } gp_span_node;
