@@ -140,7 +140,7 @@ bool bench_lane_run(bench_lane *lane, bench_round *round)
 /* Find how many pairs make a round. */
 static bool calibrate(bench_lane *lane)
 {
-    bench_round round;
+    bench_round round = {0};
     double took_ns = 0.0;
     for (lane->pairs_per_round = FIRST_PAIRS; took_ns < CALIBRATION_NS;) {
         if (!bench_lane_run(lane, &round))

@@ -79,8 +79,10 @@ static void add_trace(struct argp_state *state, bench_options *options, const ch
     /* There cannot be more traces than arguments. */
     if (options->traces == NULL)
         options->traces = calloc((size_t)state->argc, sizeof(*options->traces));
-    if (options->traces == NULL)
+    if (options->traces == NULL) {
         argp_failure(state, BENCH_EXIT_FAILED, 0, "out of memory");
+        return;
+    }
     options->traces[options->trace_count++] = path;
 }
 

@@ -42,20 +42,20 @@ typedef struct bench_result {
     const char *mode; /* NULL where the policy has none */
     int pass;         /* From 1; 0 in `hit`. */
     bool kernels;
-    size_t events; /* Calls made in it, allocations and frees. */
+    bool simulated; /* The device is. */
+    bool is_hit;    /* Else a pass of `replay`. */
+    size_t events;  /* Calls made in it, allocations and frees. */
 
     bench_latency_summary alloc, free;
     double pair_ns;
     double mpairs_per_s;
 
     size_t peak_live_bytes;
-    bench_usage usage; /* Counts are this measurement's own; peaks likewise. */
-    int64_t hazards;   /* -1: nobody looks for them on this device. */
-    bool simulated;
+    bench_usage usage;         /* Counts are this measurement's own; peaks likewise. */
+    int64_t hazards;           /* -1: nobody looks for them on this device. */
     double sim_native_ns_mean; /* Simulated time of native calls, per event. */
 
-    bool is_hit;
-    bench_hit_figures hit;
+    bench_hit_figures hit; /* if is_hit */
 } bench_result;
 
 /* Device memory held at the peak, by the bytes asked for at their peak. */

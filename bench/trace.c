@@ -40,22 +40,24 @@ typedef struct trace_reader {
     char line[LINE_CHARS];
 } trace_reader;
 
-/* The file is wrong at the present line. Returns false, for the caller to pass on. */
-__attribute__((format(printf, 2, 3))) static bool reject(trace_reader *reader, const char *format,
-                                                         ...)
+/* The file is wrong at the present line: say so. */
+__attribute__((format(printf, 2, 3))) static void describe(const trace_reader *reader,
+                                                           const char *format, ...)
 {
     char *text = reader->error;
     int used =
         snprintf(text, BENCH_TRACE_ERROR_CHARS, "%s:%zu: ", reader->path, reader->line_number);
     if (used < 0 || used >= BENCH_TRACE_ERROR_CHARS)
-        return false;
+        return;
 
     va_list arguments;
     va_start(arguments, format);
     (void)vsnprintf(text + used, BENCH_TRACE_ERROR_CHARS - (size_t)used, format, arguments);
     va_end(arguments);
-    return false;
 }
+
+/* False, for the caller to pass on. A macro, so that readers and checkers see that. */
+#define REJECT(reader, ...) (describe(reader, __VA_ARGS__), false)
 
 /* Reading failed for a reason that no line is to blame for. */
 static bool reject_file(const char *path, char *error, const char *reason)
@@ -95,9 +97,9 @@ static bool check_line_end(trace_reader *reader)
         return true;
     }
     if (length == LINE_CHARS - 1)
-        return reject(reader, "the line is longer than %d characters", LINE_CHARS - 2);
+        return REJECT(reader, "the line is longer than %d characters", LINE_CHARS - 2);
     if (!gzeof(reader->file))
-        return reject(reader, "the line holds a NUL byte");
+        return REJECT(reader, "the line holds a NUL byte");
     return true; /* the last line may lack its line end */
 }
 
@@ -111,7 +113,7 @@ static bool read_line(trace_reader *reader, bool *more)
     /* A damaged file may still have given part of a line. */
     const char *failure = read_failure(reader);
     if (failure != NULL)
-        return reject(reader, "%s", failure);
+        return REJECT(reader, "%s", failure);
     return *more ? check_line_end(reader) : true;
 }
 
@@ -121,9 +123,9 @@ static bool read_header(trace_reader *reader)
     if (!read_line(reader, &more))
         return false;
     if (!more)
-        return reject(reader, "the file is empty");
+        return REJECT(reader, "the file is empty");
     if (strcmp(reader->line, HEADER) != 0)
-        return reject(reader, "the first line must be \"%s\"", HEADER);
+        return REJECT(reader, "the first line must be \"%s\"", HEADER);
     return true;
 }
 
@@ -140,7 +142,7 @@ static bool split(trace_reader *reader, char *fields[FIELD_COUNT])
         count++;
     }
     if (count != FIELD_COUNT)
-        return reject(reader, "expected %d fields, found %zu", FIELD_COUNT, count);
+        return REJECT(reader, "expected %d fields, found %zu", FIELD_COUNT, count);
     return true;
 }
 
@@ -149,11 +151,11 @@ static bool parse_number(trace_reader *reader, const char *name, const char *fie
 {
     /* strtoull() alone would take signs, blanks and nothing at all. */
     if (field[0] == '\0' || strspn(field, "0123456789") != strlen(field))
-        return reject(reader, "%s \"%s\" is not a number", name, field);
+        return REJECT(reader, "%s \"%s\" is not a number", name, field);
     errno = 0;
     *number = strtoull(field, NULL, 10);
     if (errno == ERANGE)
-        return reject(reader, "%s %s is too large", name, field);
+        return REJECT(reader, "%s %s is too large", name, field);
     return true;
 }
 
@@ -161,7 +163,7 @@ static bool parse_op(trace_reader *reader, const char *field, bool *frees)
 {
     *frees = strcmp(field, "f") == 0;
     if (!*frees && strcmp(field, "a") != 0)
-        return reject(reader, "op \"%s\" is neither \"a\" nor \"f\"", field);
+        return REJECT(reader, "op \"%s\" is neither \"a\" nor \"f\"", field);
     return true;
 }
 
@@ -180,14 +182,14 @@ static bool check_ranges(trace_reader *reader, const trace_record *record)
     const bench_trace *trace = reader->trace;
     uint64_t before = trace->event_count > 0 ? trace->events[trace->event_count - 1].time_us : 0;
     if (record->time_us < before)
-        return reject(reader, "t_us %" PRIu64 " is earlier than %" PRIu64 " on the line above",
+        return REJECT(reader, "t_us %" PRIu64 " is earlier than %" PRIu64 " on the line above",
                       record->time_us, before);
     if (record->bytes == 0)
-        return reject(reader, "size is 0");
+        return REJECT(reader, "size is 0");
     if (record->bytes > BENCH_TRACE_MAX_BYTES)
-        return reject(reader, "size %" PRIu64 " is more than any device holds", record->bytes);
+        return REJECT(reader, "size %" PRIu64 " is more than any device holds", record->bytes);
     if (record->stream >= BENCH_TRACE_MAX_STREAMS)
-        return reject(reader, "stream %" PRIu64 " is above %d", record->stream,
+        return REJECT(reader, "stream %" PRIu64 " is above %d", record->stream,
                       BENCH_TRACE_MAX_STREAMS - 1);
     return true;
 }
@@ -211,7 +213,7 @@ static bool reserve(trace_reader *reader, void **array, size_t count, size_t *ca
     size_t wanted = *capacity == 0 ? 1024 : *capacity * 2;
     void *larger = reallocarray(*array, wanted, element_bytes);
     if (larger == NULL)
-        return reject(reader, "out of memory");
+        return REJECT(reader, "out of memory");
     *array = larger;
     *capacity = wanted;
     return true;
@@ -222,7 +224,7 @@ static bool remember_id(trace_reader *reader, uint64_t id, uint32_t block)
 {
     known_id *entry = malloc(sizeof(*entry));
     if (entry == NULL)
-        return reject(reader, "out of memory");
+        return REJECT(reader, "out of memory");
     *entry = (known_id){.id = id, .block = block};
 
     known_id **found = tsearch(entry, &reader->ids, compare_ids);
@@ -230,8 +232,8 @@ static bool remember_id(trace_reader *reader, uint64_t id, uint32_t block)
         return true;
     free(entry);
     if (found == NULL)
-        return reject(reader, "out of memory");
-    return reject(reader, "id %" PRIu64 " is allocated a second time", id);
+        return REJECT(reader, "out of memory");
+    return REJECT(reader, "id %" PRIu64 " is allocated a second time", id);
 }
 
 static bool add_block(trace_reader *reader, const trace_record *record, uint32_t *block)
@@ -259,13 +261,13 @@ static bool end_block(trace_reader *reader, const trace_record *record, uint32_t
     known_id key = {.id = record->id};
     known_id **found = tfind(&key, &reader->ids, compare_ids);
     if (found == NULL)
-        return reject(reader, "id %" PRIu64 " is freed but was never allocated", record->id);
+        return REJECT(reader, "id %" PRIu64 " is freed but was never allocated", record->id);
     known_id *entry = *found;
     if (entry->freed)
-        return reject(reader, "id %" PRIu64 " is freed a second time", record->id);
+        return REJECT(reader, "id %" PRIu64 " is freed a second time", record->id);
     size_t allocated = reader->trace->blocks[entry->block].bytes;
     if (record->bytes != allocated)
-        return reject(reader,
+        return REJECT(reader,
                       "size %" PRIu64 " is freed, but id %" PRIu64 " was allocated with %zu",
                       record->bytes, record->id, allocated);
 
@@ -314,7 +316,7 @@ static bool read_events(trace_reader *reader)
             return false;
     }
     if (reader->trace->event_count == 0)
-        return reject(reader, "the file has no events");
+        return REJECT(reader, "the file has no events");
     return true;
 }
 
@@ -331,7 +333,7 @@ static bool read_open_file(trace_reader *reader)
 {
     reader->trace->name = name_of(reader->path);
     if (reader->trace->name == NULL)
-        return reject(reader, "out of memory");
+        return REJECT(reader, "out of memory");
     return read_header(reader) && read_events(reader);
 }
 

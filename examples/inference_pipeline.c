@@ -23,6 +23,7 @@
 
 #define LAYERS 24
 #define HIDDEN 256 /* Width of an activation: one token is so many floats. */
+#define WEIGHT_BYTES (sizeof(float) * HIDDEN * HIDDEN)
 #define MAX_BATCH 8
 #define MAX_LENGTH 128
 #define MAX_TOKENS ((size_t)MAX_BATCH * MAX_LENGTH)
@@ -272,8 +273,8 @@ int main(int argc, char **argv)
     draw_shapes();
 
     void *weights = NULL;
-    check(device->plain_alloc(&weights, HIDDEN * HIDDEN * sizeof(float)), "plain_alloc");
-    check(device->fill(NULL, weights, HIDDEN * HIDDEN * sizeof(float), INPUT_BYTE), "fill");
+    check(device->plain_alloc(&weights, WEIGHT_BYTES), "plain_alloc");
+    check(device->fill(NULL, weights, WEIGHT_BYTES, INPUT_BYTE), "fill");
     check(device->synchronize(), "synchronize");
     const inference_pipeline common = {
         .device = device,

@@ -33,9 +33,9 @@ typedef struct inference_pipeline {
     server *servers;
     size_t server_count;
     const float *weights; /* HIDDEN x HIDDEN, shared by all layers */
-    bool use_gemm;
     uint64_t round_ns;
     bench_rendezvous start;
+    bool use_gemm;
 } inference_pipeline;
 
 /* Make a stream for each thread of the crew and open the source. What describes
