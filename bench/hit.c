@@ -51,7 +51,7 @@ static void depart_job(void *argument, size_t member)
     run->hit->device->leave();
 }
 
-/* ---- rounds -------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 static bool make_rounds(hit_run *run)
 {
@@ -97,7 +97,7 @@ static bool play_rounds(hit_run *run)
     return sound;
 }
 
-/* ---- figures -------------------------------------------------------------------------- */
+/* ---- figures ---- */
 
 /* A ratio of two lanes' pairs, round by round: both saw the same machine. */
 static bench_spread ratio_of(hit_run *run, size_t above, size_t below)
@@ -189,7 +189,7 @@ static void fill_usage(const hit_run *run, const bench_usage *before, const benc
     }
 }
 
-/* ---- the run --------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 static bool open_lane(hit_run *run, size_t index, const bench_contender_ops *ops, size_t bytes)
 {

@@ -27,7 +27,7 @@ static bool fail(bench_lane *lane, const char *call, const char *reason)
     return false;
 }
 
-/* ---- jobs of the threads ------------------------------------------------------------ */
+/* ---- jobs of the threads ---- */
 
 static void fill_job(void *argument, size_t member)
 {
@@ -110,7 +110,7 @@ static void sample_job(void *argument, size_t member)
     runner->native_ns = device->native_call_ns() - native_start;
 }
 
-/* ---- rounds -------------------------------------------------------------------------- */
+/* ---- rounds ---- */
 
 static void measure(const bench_lane *lane, bench_round *round)
 {
@@ -168,7 +168,7 @@ bool bench_lane_sample(bench_lane *lane)
     return !atomic_load(&lane->failed);
 }
 
-/* ---- open and close ------------------------------------------------------------------- */
+/* ---- open and close ---- */
 
 static bool make_runner(bench_lane *lane, size_t index, size_t bytes)
 {

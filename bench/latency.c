@@ -75,6 +75,8 @@ bool bench_latency_summarise(const bench_latency *first, size_t count, size_t st
     size_t filled = 0;
     for (size_t i = 0; i < count; i++) {
         const bench_latency *latency = part(first, i, stride_bytes);
+        if (latency->count == 0)
+            continue; /* It may have no array at all. */
         memcpy(all + filled, latency->ticks, latency->count * sizeof(*all));
         filled += latency->count;
     }

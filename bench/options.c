@@ -21,7 +21,7 @@ enum {
     KEY_ROUNDS = 'r'
 };
 
-/* ---- values ------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* argp_error() does not return: it prints and exits. */
 static size_t parse_count(struct argp_state *state, const char *option, const char *text,
@@ -86,7 +86,7 @@ static void add_trace(struct argp_state *state, bench_options *options, const ch
     options->traces[options->trace_count++] = path;
 }
 
-/* ---- options of both commands ----------------------------------------------------------- */
+/* ---- options of both commands ---- */
 
 static const struct argp_option common_options[] = {
     {"policy", KEY_POLICY, "NAME[,NAME...]", 0,
@@ -144,7 +144,7 @@ static void parse(const struct argp *argp, bench_options *options, int argc, cha
         exit(BENCH_EXIT_USAGE);
 }
 
-/* ---- replay ------------------------------------------------------------------------------ */
+/* ---- replay ---- */
 
 static const struct argp_option replay_options[] = {
     {"trace", KEY_TRACE, "FILE...", 0, "Traces to play, gzipped or plain", 0},
@@ -197,7 +197,7 @@ void bench_options_parse_replay(bench_options *options, int argc, char **argv)
     parse(&argp, options, argc, argv);
 }
 
-/* ---- hit ----------------------------------------------------------------------------------- */
+/* ---- hit ---- */
 
 static const struct argp_option hit_options[] = {
     {"threads", KEY_THREADS, "N", 0, "Threads, each with a stream of its own (default: 1)", 0},

@@ -5,7 +5,7 @@
 /* Device time of the work on each block: a small kernel. */
 #define TOUCH_NS 3000
 
-/* ---- bytes live ------------------------------------------------------------------ */
+/* ---- bytes live ---- */
 
 /*
  * Counted up after an allocation has returned and down before its free is
@@ -28,7 +28,7 @@ static void count_freed(bench_stage *stage, size_t bytes)
     atomic_fetch_sub_explicit(&stage->live_bytes, bytes, memory_order_relaxed);
 }
 
-/* ---- events ------------------------------------------------------------------------ */
+/* ---- events ---- */
 
 static bool touch(bench_stage *stage, void *ptr, size_t bytes, cudaStream_t stream)
 {
@@ -108,7 +108,7 @@ static bool play_event(bench_stage *stage, bench_player *player, const bench_tra
     return event->frees ? play_free(stage, player, event) : play_alloc(stage, player, event);
 }
 
-/* ---- jobs ---------------------------------------------------------------------------- */
+/* ---- jobs ---- */
 
 void bench_player_arrive(void *argument, size_t member)
 {

@@ -13,7 +13,7 @@ static void print_device(const bench_result *result, FILE *out)
                       "but\nthe simulation's own work; their simulated cost is given apart.\n");
 }
 
-/* ---- replay -------------------------------------------------------------------------- */
+/* ---- replay ---- */
 
 static void print_replay_head(const bench_result *result, FILE *out)
 {
@@ -62,7 +62,7 @@ void bench_report_replay_table(const bench_result *results, size_t count, FILE *
         print_replay_line(&results[i], out);
 }
 
-/* ---- hit ------------------------------------------------------------------------------ */
+/* ---- hit ---- */
 
 static void print_spread(const char *label, const bench_spread *spread, FILE *out)
 {

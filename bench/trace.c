@@ -66,7 +66,7 @@ static bool reject_file(const char *path, char *error, const char *reason)
     return false;
 }
 
-/* ---- lines --------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 /* What zlib found wrong, if anything; NULL at a sound end of the file. */
 static const char *read_failure(trace_reader *reader)
@@ -129,7 +129,7 @@ static bool read_header(trace_reader *reader)
     return true;
 }
 
-/* ---- fields ---------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 /* Cut a line at its commas. */
 static bool split(trace_reader *reader, char *fields[FIELD_COUNT])
@@ -194,7 +194,7 @@ static bool check_ranges(trace_reader *reader, const trace_record *record)
     return true;
 }
 
-/* ---- events ------------------------------------------------------------------------ */
+/* ---- events ---- */
 
 static int compare_ids(const void *left, const void *right)
 {
@@ -300,7 +300,7 @@ static bool add_event(trace_reader *reader, const trace_record *record)
     return true;
 }
 
-/* ---- the file ------------------------------------------------------------------------ */
+/* ---- the file ---- */
 
 static bool read_events(trace_reader *reader)
 {

@@ -32,7 +32,7 @@ typedef struct inference_pipeline {
     memory_source source;
     server *servers;
     size_t server_count;
-    const float *weights; /* HIDDEN x HIDDEN, shared by all layers */
+    const float *weights; /* HIDDEN x HIDDEN, shared by all layers; NULL without gemm */
     uint64_t round_ns;
     bench_rendezvous start;
     bool use_gemm;

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* ---- gp ------------------------------------------------------------------------------ */
+/* ---- gp ---- */
 
 static void check_gp(gp_status status, const char *call)
 {
@@ -61,7 +61,7 @@ static uint64_t gp_source_peak_bytes(memory_source *source)
     return stats.native_reserved_bytes_high;
 }
 
-/* ---- the native pool -------------------------------------------------------------------- */
+/* ---- the native pool ---- */
 
 static void check_native(device_result result)
 {
@@ -101,7 +101,7 @@ static uint64_t native_peak_bytes(memory_source *source)
     return usage.reserved_bytes_high;
 }
 
-/* ---- buffers allocated once ---------------------------------------------------------------- */
+/* ---- buffers allocated once ---- */
 
 static void preallocated_open(memory_source *source, size_t thread_count)
 {
@@ -147,7 +147,7 @@ static void preallocated_give(memory_source *source, size_t thread, void *ptr, c
     buffers->free[buffers->count++] = ptr;
 }
 
-/* ---- the four -------------------------------------------------------------------------------- */
+/* ---- the four ---- */
 
 static void nothing(memory_source *source, size_t thread, cudaStream_t stream)
 {

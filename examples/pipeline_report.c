@@ -8,7 +8,7 @@
 
 #define MIB 1048576.0
 
-/* ---- table ----------------------------------------------------------------------------- */
+/* ---- table ---- */
 
 static void print_head(const pipeline_setup *setup)
 {
@@ -60,7 +60,7 @@ void pipeline_report_table(const pipeline_setup *setup, const pipeline_row *rows
     print_summary(rows, count);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------ */
+/* ---- JSON ---- */
 
 static json_t *spread_to_json(const bench_spread *spread)
 {

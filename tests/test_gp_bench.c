@@ -151,7 +151,7 @@ static void assert_counts(size_t index)
         cr_assert(integer(index, keys[i]) >= 0, "%s", keys[i]);
 }
 
-/* ---- replay ---------------------------------------------------------------------------- */
+/* ---- replay ---- */
 
 Test(gp_bench, replay_reports_every_field_of_each_pass)
 {
@@ -273,7 +273,7 @@ Test(gp_bench, writes_json_to_a_file)
     json_decref(written);
 }
 
-/* ---- wrong input -------------------------------------------------------------------------- */
+/* ---- wrong input ---- */
 
 Test(gp_bench, names_the_line_of_a_wrong_trace_and_runs_nothing)
 {
@@ -343,7 +343,7 @@ Test(gp_bench, explains_its_commands)
     cr_assert(eq(int, run("--version"), 0));
 }
 
-/* ---- hit ------------------------------------------------------------------------------------ */
+/* ---- hit ---- */
 
 Test(gp_bench, hit_stands_beside_malloc_and_the_native_pool)
 {

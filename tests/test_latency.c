@@ -80,6 +80,15 @@ Test(latency, is_zero_when_nothing_was_recorded)
     cr_assert(epsilon_eq(dbl, summary.p99, 0.0, 1e-9));
 }
 
+Test(latency, joins_a_recording_that_never_had_room)
+{
+    bench_latency_destroy(&parts[0]);
+    cr_assert(bench_latency_create(&parts[0], 0));
+    bench_latency_record(&parts[1], 13);
+
+    cr_assert(eq(sz, summarise(2).count, 1));
+}
+
 Test(latency, forgets_what_was_cleared)
 {
     bench_latency_record(&parts[0], 50);

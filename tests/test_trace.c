@@ -68,7 +68,7 @@ static void assert_text_refused(const char *text, const char *reason)
     assert_refused(read_text(text), reason);
 }
 
-/* ---- sound files ------------------------------------------------------------------- */
+/* ---- sound files ---- */
 
 Test(trace, reads_events_in_file_order)
 {
@@ -137,7 +137,7 @@ Test(trace, is_named_after_its_file)
     free(copy);
 }
 
-/* ---- files -------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 Test(trace, refuses_a_missing_file)
 {
@@ -196,7 +196,7 @@ Test(trace, refuses_compressed_data_that_was_damaged)
     cr_assert(ne(ptr, strstr(error, ": the compressed data is damaged"), NULL), "%s", error);
 }
 
-/* ---- lines ---------------------------------------------------------------------------- */
+/* ---- lines ---- */
 
 Test(trace, refuses_a_line_with_a_field_missing)
 {
@@ -231,7 +231,7 @@ Test(trace, refuses_a_nul_byte)
     assert_refused(was_read, ":2: the line holds a NUL byte");
 }
 
-/* ---- fields ----------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 Test(trace, refuses_an_unknown_op)
 {
@@ -281,7 +281,7 @@ Test(trace, refuses_a_stream_index_that_is_not_small)
     assert_text_refused(HEADER "0,a,1,512,256\n", ":2: stream 256 is above 255");
 }
 
-/* ---- blocks ------------------------------------------------------------------------------- */
+/* ---- blocks ---- */
 
 Test(trace, refuses_an_id_that_is_allocated_twice)
 {
