@@ -1,13 +1,13 @@
 /* gp-bench as a user runs it, on the simulated device. */
+#include "program.h"
+
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
 #include <jansson.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define HEADER "t_us,op,id,size,stream\n"
@@ -27,9 +27,7 @@
 static char directory[] = "/tmp/gp_test_bench_XXXXXX";
 static char trace_path[64];
 static char json_path[64];
-static char error_path[64];
-static char output[1 << 16]; /* What the last run wrote to standard output. */
-static char errors[1 << 12]; /* The same for standard error. */
+static program_run run;
 static json_t *results;
 
 static void write_text(const char *path, const char *text)
@@ -45,7 +43,6 @@ static void make_directory(void)
     cr_assert(ne(ptr, mkdtemp(directory), NULL));
     (void)snprintf(trace_path, sizeof(trace_path), "%s/small.csv", directory);
     (void)snprintf(json_path, sizeof(json_path), "%s/out.json", directory);
-    (void)snprintf(error_path, sizeof(error_path), "%s/stderr", directory);
     write_text(trace_path, SMALL_TRACE);
 }
 
@@ -54,47 +51,18 @@ static void remove_directory(void)
     json_decref(results);
     (void)unlink(trace_path);
     (void)unlink(json_path);
-    (void)unlink(error_path);
     (void)rmdir(directory);
 }
 
 TestSuite(gp_bench, .init = make_directory, .fini = remove_directory);
 
-static void read_all(FILE *file, char *text, size_t capacity)
-{
-    size_t count = fread(text, 1, capacity - 1, file);
-    text[count] = '\0';
-}
-
-/* Run gp-bench; returns its exit code. */
-__attribute__((format(printf, 1, 2))) static int run(const char *format, ...)
-{
-    char arguments[1024];
-    char command[2048];
-    va_list values;
-    va_start(values, format);
-    (void)vsnprintf(arguments, sizeof(arguments), format, values);
-    va_end(values);
-    (void)snprintf(command, sizeof(command), "'%s' %s 2>'%s'", GP_BENCH_PROGRAM, arguments,
-                   error_path);
-
-    FILE *pipe = popen(command, "r");
-    cr_assert(ne(ptr, pipe, NULL));
-    read_all(pipe, output, sizeof(output));
-    int status = pclose(pipe);
-    FILE *file = fopen(error_path, "r");
-    cr_assert(ne(ptr, file, NULL));
-    read_all(file, errors, sizeof(errors));
-    cr_assert(eq(int, fclose(file), 0));
-    /* 128 and more, as a shell says it: ended by a signal. */
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
+#define RUN(...) program_execute(&run, GP_BENCH_PROGRAM, __VA_ARGS__)
 
 static void parse_results(size_t count)
 {
     json_error_t error;
-    results = json_loads(output, 0, &error);
-    cr_assert(ne(ptr, results, NULL), "%s: %s", error.text, output);
+    results = json_loads(run.output, 0, &error);
+    cr_assert(ne(ptr, results, NULL), "%s: %s", error.text, run.output);
     cr_assert(eq(int, json_typeof(results), JSON_ARRAY));
     cr_assert(eq(sz, json_array_size(results), count));
 }
@@ -155,9 +123,9 @@ static void assert_counts(size_t index)
 
 Test(gp_bench, replay_reports_every_field_of_each_pass)
 {
-    int code = run("replay --device sim --trace '%s' --json -", GP_BENCH_TRACE);
+    RUN("replay --device sim --trace '%s' --json -", GP_BENCH_TRACE);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(2);
     for (size_t i = 0; i < 2; i++) {
         cr_assert(eq(str, string(i, "trace"), "bert_train_varlen_1stream"));
@@ -180,9 +148,9 @@ Test(gp_bench, replay_reports_every_field_of_each_pass)
 
 Test(gp_bench, replay_holds_little_more_than_what_is_live)
 {
-    int code = run("replay --device sim --trace '%s' --json -", GP_BENCH_TRACE);
+    RUN("replay --device sim --trace '%s' --json -", GP_BENCH_TRACE);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(2);
     cr_assert(le(dbl, number(1, "reserved_over_live"), 1.5));
     cr_assert(ge(dbl, number(1, "reserved_over_live"), 1.0));
@@ -190,11 +158,11 @@ Test(gp_bench, replay_holds_little_more_than_what_is_live)
 
 Test(gp_bench, replay_plays_each_stream_by_a_thread_of_its_own)
 {
-    int code = run("replay --device sim --threads per-stream --kernels --passes 3 --trace '%s' "
-                   "--json -",
-                   trace_path);
+    RUN("replay --device sim --threads per-stream --kernels --passes 3 --trace '%s' "
+        "--json -",
+        trace_path);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(3);
     for (size_t i = 0; i < 3; i++) {
         cr_assert(eq(str, string(i, "threads"), "per-stream"));
@@ -207,9 +175,9 @@ Test(gp_bench, replay_plays_each_stream_by_a_thread_of_its_own)
 
 Test(gp_bench, replay_counts_the_peak_of_live_bytes_in_the_order_of_the_calls)
 {
-    int code = run("replay --device sim --trace '%s' --json -", trace_path);
+    RUN("replay --device sim --trace '%s' --json -", trace_path);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(2);
     cr_assert(eq(llong, integer(0, "peak_live_bytes"), 4194304 + 64 + 70000));
     cr_assert(eq(llong, integer(1, "peak_live_bytes"), 4194304 + 64 + 70000));
@@ -217,11 +185,11 @@ Test(gp_bench, replay_counts_the_peak_of_live_bytes_in_the_order_of_the_calls)
 
 Test(gp_bench, replay_puts_policies_side_by_side)
 {
-    int code = run("replay --device sim --policy cache-first,native --kernels --passes 1 "
-                   "--mode checked --trace '%s' --json -",
-                   trace_path);
+    RUN("replay --device sim --policy cache-first,native --kernels --passes 1 "
+        "--mode checked --trace '%s' --json -",
+        trace_path);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(2);
     cr_assert(eq(str, string(0, "policy"), "cache-first"));
     cr_assert(eq(str, string(0, "mode"), "checked"));
@@ -234,9 +202,9 @@ Test(gp_bench, replay_puts_policies_side_by_side)
 
 Test(gp_bench, replay_charges_native_calls_in_simulated_time)
 {
-    int code = run("replay --device sim --policy native --trace '%s' --json -", trace_path);
+    RUN("replay --device sim --policy native --trace '%s' --json -", trace_path);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(2);
     /* An allocation takes 650 ns there, a free 620, growth more. */
     cr_assert(ge(dbl, number(1, "sim_native_ns_mean"), 600.0));
@@ -244,30 +212,29 @@ Test(gp_bench, replay_charges_native_calls_in_simulated_time)
 
 Test(gp_bench, replay_takes_several_traces_after_one_option)
 {
-    int code =
-        run("replay --device sim --passes 1 --trace '%s' '%s' --json -", trace_path, trace_path);
+    RUN("replay --device sim --passes 1 --trace '%s' '%s' --json -", trace_path, trace_path);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(2);
     cr_assert(eq(str, string(1, "trace"), "small"));
 }
 
 Test(gp_bench, prints_a_table_for_people)
 {
-    int code = run("replay --device sim --trace '%s'", trace_path);
+    RUN("replay --device sim --trace '%s'", trace_path);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
-    cr_assert(ne(ptr, strstr(output, "held/live"), NULL), "%s", output);
-    cr_assert(ne(ptr, strstr(output, "simulated"), NULL), "%s", output);
-    cr_assert(eq(str, errors, ""));
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    cr_assert(ne(ptr, strstr(run.output, "held/live"), NULL), "%s", run.output);
+    cr_assert(ne(ptr, strstr(run.output, "simulated"), NULL), "%s", run.output);
+    cr_assert(eq(str, run.errors, ""));
 }
 
 Test(gp_bench, writes_json_to_a_file)
 {
-    int code = run("replay --device sim --trace '%s' --json '%s'", trace_path, json_path);
+    RUN("replay --device sim --trace '%s' --json '%s'", trace_path, json_path);
 
-    cr_assert(eq(int, code, 0), "%s", errors);
-    cr_assert(eq(str, output, ""));
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    cr_assert(eq(str, run.output, ""));
     json_t *written = json_load_file(json_path, 0, NULL);
     cr_assert(eq(sz, json_array_size(written), 2));
     json_decref(written);
@@ -282,21 +249,21 @@ Test(gp_bench, names_the_line_of_a_wrong_trace_and_runs_nothing)
     (void)snprintf(expected, sizeof(expected),
                    "gp-bench: %s:3: id 2 is freed but was never allocated\n", trace_path);
 
-    int code = run("replay --device sim --trace '%s' --json '%s'", trace_path, json_path);
+    RUN("replay --device sim --trace '%s' --json '%s'", trace_path, json_path);
 
-    cr_assert(eq(int, code, 2));
-    cr_assert(eq(str, errors, expected));
-    cr_assert(eq(str, output, ""));
+    cr_assert(eq(int, run.exit_code, 2));
+    cr_assert(eq(str, run.errors, expected));
+    cr_assert(eq(str, run.output, ""));
     cr_assert(ne(int, access(json_path, F_OK), 0), "results were written");
 }
 
 Test(gp_bench, runs_nothing_if_the_last_of_several_traces_is_wrong)
 {
-    int code = run("replay --device sim --trace '%s' /nonexistent.csv.gz", trace_path);
+    RUN("replay --device sim --trace '%s' /nonexistent.csv.gz", trace_path);
 
-    cr_assert(eq(int, code, 2));
-    cr_assert(eq(str, errors, "gp-bench: /nonexistent.csv.gz: No such file or directory\n"));
-    cr_assert(eq(str, output, ""));
+    cr_assert(eq(int, run.exit_code, 2));
+    cr_assert(eq(str, run.errors, "gp-bench: /nonexistent.csv.gz: No such file or directory\n"));
+    cr_assert(eq(str, run.output, ""));
 }
 
 Test(gp_bench, refuses_wrong_arguments)
@@ -318,38 +285,43 @@ Test(gp_bench, refuses_wrong_arguments)
         "hit --unknown",
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        cr_assert(eq(int, run("%s", wrong[i]), 2), "gp-bench %s", wrong[i]);
-        cr_assert(ne(str, errors, ""), "gp-bench %s", wrong[i]);
-        cr_assert(eq(str, output, ""), "gp-bench %s", wrong[i]);
+        RUN("%s", wrong[i]);
+        cr_assert(eq(int, run.exit_code, 2), "gp-bench %s", wrong[i]);
+        cr_assert(ne(str, run.errors, ""), "gp-bench %s", wrong[i]);
+        cr_assert(eq(str, run.output, ""), "gp-bench %s", wrong[i]);
     }
 }
 
 Test(gp_bench, finds_out_before_the_run_that_json_cannot_be_written)
 {
-    int code = run("replay --device sim --trace '%s' --json /nonexistent/out.json", trace_path);
+    RUN("replay --device sim --trace '%s' --json /nonexistent/out.json", trace_path);
 
-    cr_assert(eq(int, code, 1));
-    cr_assert(eq(str, errors, "gp-bench: /nonexistent/out.json: No such file or directory\n"));
+    cr_assert(eq(int, run.exit_code, 1));
+    cr_assert(eq(str, run.errors, "gp-bench: /nonexistent/out.json: No such file or directory\n"));
 }
 
 Test(gp_bench, explains_its_commands)
 {
-    cr_assert(eq(int, run("--help"), 0));
-    cr_assert(ne(ptr, strstr(output, "replay"), NULL));
-    cr_assert(eq(int, run("replay --help"), 0));
-    cr_assert(ne(ptr, strstr(output, "--kernels"), NULL));
-    cr_assert(eq(int, run("hit --help"), 0));
-    cr_assert(ne(ptr, strstr(output, "--bytes"), NULL));
-    cr_assert(eq(int, run("--version"), 0));
+    RUN("--help");
+    cr_assert(eq(int, run.exit_code, 0));
+    cr_assert(ne(ptr, strstr(run.output, "replay"), NULL));
+    RUN("replay --help");
+    cr_assert(eq(int, run.exit_code, 0));
+    cr_assert(ne(ptr, strstr(run.output, "--kernels"), NULL));
+    RUN("hit --help");
+    cr_assert(eq(int, run.exit_code, 0));
+    cr_assert(ne(ptr, strstr(run.output, "--bytes"), NULL));
+    RUN("--version");
+    cr_assert(eq(int, run.exit_code, 0));
 }
 
 /* ---- hit ---- */
 
 Test(gp_bench, hit_stands_beside_malloc_and_the_native_pool)
 {
-    int code = run("hit --device sim --bytes 65536 --rounds 1 --json -");
+    RUN("hit --device sim --bytes 65536 --rounds 1 --json -");
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(1);
     assert_times(0);
     assert_counts(0);
@@ -370,10 +342,9 @@ Test(gp_bench, hit_stands_beside_malloc_and_the_native_pool)
 
 Test(gp_bench, hit_runs_random_sizes_on_several_threads)
 {
-    int code =
-        run("hit --device sim --mode checked --bytes random --threads 2 --rounds 1 --json -");
+    RUN("hit --device sim --mode checked --bytes random --threads 2 --rounds 1 --json -");
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(1);
     cr_assert(eq(llong, integer(0, "threads"), 2));
     cr_assert(eq(str, string(0, "bytes"), "random"));
@@ -382,9 +353,9 @@ Test(gp_bench, hit_runs_random_sizes_on_several_threads)
 
 Test(gp_bench, hit_measures_the_native_pool_alone_as_well)
 {
-    int code = run("hit --device sim --policy native --bytes 4096 --rounds 1 --json -");
+    RUN("hit --device sim --policy native --bytes 4096 --rounds 1 --json -");
 
-    cr_assert(eq(int, code, 0), "%s", errors);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     parse_results(1);
     cr_assert(eq(str, string(0, "policy"), "native"));
     cr_assert(is_null(0, "native_pair_ns"));
@@ -392,8 +363,8 @@ Test(gp_bench, hit_measures_the_native_pool_alone_as_well)
 
 Test(gp_bench, hit_prints_a_table_for_people)
 {
-    int code = run("hit --device sim --bytes 4096 --rounds 1");
+    RUN("hit --device sim --bytes 4096 --rounds 1");
 
-    cr_assert(eq(int, code, 0), "%s", errors);
-    cr_assert(ne(ptr, strstr(output, "malloc(64) + free"), NULL), "%s", output);
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    cr_assert(ne(ptr, strstr(run.output, "malloc(64) + free"), NULL), "%s", run.output);
 }
