@@ -4,7 +4,7 @@
 
 /* What a run wrote, and how it ended. */
 typedef struct program_run {
-    int exit_code; /* 128 and more, as a shell says it: ended by a signal. */
+    int exit_code; /* 128 and more, as a shell says it: ended by a signal. -1: did not start. */
     char output[1 << 16];
     char errors[1 << 12];
 } program_run;
