@@ -22,11 +22,11 @@ struct gp_sim_capture;
 
 typedef struct gp_sim_device {
     struct gp_sim_stream *legacy;
-    size_t legacy_debts;     /* departed streams that owe an order to the legacy stream */
-    size_t pool_bytes;       /* mapped by pools */
-    size_t graph_bytes;      /* held by graphs that were launched */
-    size_t foreign_bytes;    /* taken by other processes */
-    gp_sim_ranges addresses; /* free address space for pools */
+    gp_sim_order *legacy_debt; /* departed blocking streams: the legacy stream follows them */
+    size_t pool_bytes;         /* mapped by pools */
+    size_t graph_bytes;        /* held by graphs that were launched */
+    size_t foreign_bytes;      /* taken by other processes */
+    gp_sim_ranges addresses;   /* free address space for pools */
     uintptr_t next_graph_address;
 } gp_sim_device;
 

@@ -55,28 +55,47 @@ static void append(gp_sim_order *order, entry next, const gp_sim_observed *obser
         last->position = next.position;
 }
 
-static void merge(gp_sim_order *out, const gp_sim_order *a, const gp_sim_order *b, entry c,
+/* Both orders and one entry more, by ascending stream id. */
+static void merge(gp_sim_order *out, const gp_sim_order *a, const gp_sim_order *b, entry more,
                   const gp_sim_observed *observed)
 {
     size_t i = 0;
     size_t j = 0;
     size_t a_count = a != NULL ? a->count : 0;
     size_t b_count = b != NULL ? b->count : 0;
-    bool c_left = true;
+    bool is_more_left = true;
 
-    while (i < a_count || j < b_count || c_left) {
+    while (i < a_count || j < b_count || is_more_left) {
         uint64_t from_a = i < a_count ? a->entries[i].stream_id : UINT64_MAX;
         uint64_t from_b = j < b_count ? b->entries[j].stream_id : UINT64_MAX;
         uint64_t least = from_a < from_b ? from_a : from_b;
-        if (c_left && c.stream_id <= least) {
-            append(out, c, observed);
-            c_left = false;
+        if (is_more_left && more.stream_id <= least) {
+            append(out, more, observed);
+            is_more_left = false;
         } else if (from_a <= from_b) {
             append(out, a->entries[i++], observed);
         } else {
             append(out, b->entries[j++], observed);
         }
     }
+}
+
+static bool replace_by_merge(gp_sim_order **order, const gp_sim_order *other, entry more,
+                             const gp_sim_observed *observed)
+{
+    size_t room = 1;
+    room += *order != NULL ? (*order)->count : 0;
+    room += other != NULL ? other->count : 0;
+    gp_sim_order *merged = malloc(sizeof(*merged) + room * sizeof(entry));
+    if (merged == NULL)
+        return false;
+
+    merged->references = 1;
+    merged->count = 0;
+    merge(merged, *order, other, more, observed);
+    gp_sim_order_release(*order);
+    *order = merged;
+    return true;
 }
 
 bool gp_sim_order_join(gp_sim_order **order, const gp_sim_moment *moment,
@@ -87,20 +106,15 @@ bool gp_sim_order_join(gp_sim_order **order, const gp_sim_moment *moment,
         moment->position <= gp_sim_observed_position(observed, moment->stream_id))
         return true;
 
-    size_t room = 1;
-    room += *order != NULL ? (*order)->count : 0;
-    room += moment->order != NULL ? moment->order->count : 0;
-    gp_sim_order *joined = malloc(sizeof(*joined) + room * sizeof(entry));
-    if (joined == NULL)
-        return false;
-
-    joined->references = 1;
-    joined->count = 0;
     entry own = {.stream_id = moment->stream_id, .position = moment->position};
-    merge(joined, *order, moment->order, own, observed);
-    gp_sim_order_release(*order);
-    *order = joined;
-    return true;
+    return replace_by_merge(order, moment->order, own, observed);
+}
+
+bool gp_sim_order_add(gp_sim_order **order, const gp_sim_order *other,
+                      const gp_sim_observed *observed)
+{
+    entry nothing = {0}; /* position 0 is always observed, so it adds none */
+    return other == NULL || replace_by_merge(order, other, nothing, observed);
 }
 
 bool gp_sim_moment_covers(const gp_sim_moment *moment, const gp_sim_observed *observed,

@@ -39,6 +39,10 @@ uint64_t gp_sim_order_position(const gp_sim_order *order, uint64_t stream_id);
 bool gp_sim_order_join(gp_sim_order **order, const gp_sim_moment *moment,
                        const gp_sim_observed *observed);
 
+/* Add what another order has. False: out of host memory, no change. */
+bool gp_sim_order_add(gp_sim_order **order, const gp_sim_order *other,
+                      const gp_sim_observed *observed);
+
 /* Whether (stream_id, position) is ordered before whatever follows a moment. */
 bool gp_sim_moment_covers(const gp_sim_moment *moment, const gp_sim_observed *observed,
                           uint64_t stream_id, uint64_t position);

@@ -159,32 +159,32 @@ void gp_sim_stream_release(gp_sim_stream *stream)
         stream->references--;
 }
 
+/* The legacy stream follows a blocking stream even when that is gone. */
+static bool leave_debt(gp_sim_machine *machine, const gp_sim_stream *stream)
+{
+    gp_sim_moment last = gp_sim_stream_moment(stream);
+    return !stream->is_blocking || gp_sim_order_join(&machine->devices[stream->device].legacy_debt,
+                                                     &last, &machine->observed);
+}
+
 /* Nobody but a device-wide wait can observe the work of a stream that is gone. */
 static void remember(gp_sim_machine *machine, const gp_sim_stream *stream)
 {
-    gp_sim_moment last = gp_sim_stream_moment(stream);
-    if (last.position <= gp_sim_observed_position(&machine->observed, stream->id))
+    uint64_t position = gp_sim_queue_position(&stream->queue);
+    if (position <= gp_sim_observed_position(&machine->observed, stream->id))
         return;
 
     gp_sim_departed *departed = malloc(sizeof(*departed));
-    if (departed == NULL) {
+    if (departed == NULL || !leave_debt(machine, stream)) {
+        free(departed);
         gp_sim_checker_give_up(&machine->checker);
         return;
     }
-    departed->last = last;
-    departed->device = stream->device;
-    departed->owes_legacy = stream->is_blocking;
-    machine->devices[stream->device].legacy_debts += stream->is_blocking ? 1 : 0;
-    (void)gp_sim_order_share(last.order);
-    departed->next = machine->departed;
+    *departed = (gp_sim_departed){.next = machine->departed,
+                                  .id = stream->id,
+                                  .position = position,
+                                  .device = stream->device};
     machine->departed = departed;
-}
-
-static void departed_free(gp_sim_machine *machine, gp_sim_departed *departed)
-{
-    machine->devices[departed->device].legacy_debts -= departed->owes_legacy ? 1 : 0;
-    gp_sim_order_release(departed->last.order);
-    free(departed);
 }
 
 void gp_sim_streams_observe_departed(gp_sim_machine *machine, int device)
@@ -196,9 +196,10 @@ void gp_sim_streams_observe_departed(gp_sim_machine *machine, int device)
             link = &departed->next;
             continue;
         }
-        gp_sim_observed_join(&machine->observed, &departed->last);
+        gp_sim_moment last = {.stream_id = departed->id, .position = departed->position};
+        gp_sim_observed_join(&machine->observed, &last);
         *link = departed->next;
-        departed_free(machine, departed);
+        free(departed);
     }
 }
 
@@ -227,8 +228,10 @@ void gp_sim_streams_clear(gp_sim_machine *machine)
     while (machine->departed != NULL) {
         gp_sim_departed *departed = machine->departed;
         machine->departed = departed->next;
-        departed_free(machine, departed);
+        free(departed);
     }
+    for (int device = 0; device < GP_SIM_MAX_DEVICES; device++)
+        gp_sim_order_release(machine->devices[device].legacy_debt);
 }
 
 size_t gp_sim_live_streams(void)
@@ -307,21 +310,16 @@ static gp_sim_result follow(gp_sim_machine *machine, gp_sim_stream *stream, gp_s
 }
 
 /* Streams that are gone have no time left to wait for, only an order. */
-static gp_sim_result follow_departed(gp_sim_machine *machine, gp_sim_stream *legacy)
+static gp_sim_result pay_debt(gp_sim_machine *machine, gp_sim_stream *legacy)
 {
-    gp_sim_device *device = &machine->devices[legacy->device];
-    if (device->legacy_debts == 0)
+    gp_sim_order **debt = &machine->devices[legacy->device].legacy_debt;
+    if (*debt == NULL)
         return GP_SIM_SUCCESS;
+    if (!gp_sim_order_add(&legacy->order, *debt, &machine->observed))
+        return GP_SIM_OUT_OF_MEMORY;
 
-    for (gp_sim_departed *departed = machine->departed; departed != NULL;
-         departed = departed->next) {
-        if (!departed->owes_legacy || departed->device != legacy->device)
-            continue;
-        if (!gp_sim_order_join(&legacy->order, &departed->last, &machine->observed))
-            return GP_SIM_OUT_OF_MEMORY;
-        departed->owes_legacy = false;
-        device->legacy_debts--;
-    }
+    gp_sim_order_release(*debt);
+    *debt = NULL;
     /* An order may only grow together with the position. */
     return gp_sim_stream_submit(machine, legacy, (gp_sim_task){0});
 }
@@ -335,7 +333,7 @@ static gp_sim_result follow_all_blocking(gp_sim_machine *machine, gp_sim_stream 
         if (result != GP_SIM_SUCCESS)
             return result;
     }
-    return follow_departed(machine, legacy);
+    return pay_debt(machine, legacy);
 }
 
 static gp_sim_result join_legacy_order(gp_sim_machine *machine, gp_sim_stream *stream)

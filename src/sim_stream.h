@@ -30,9 +30,9 @@ typedef struct gp_sim_stream {
 /* What is remembered of a stream that is gone, until the host has waited for it. */
 typedef struct gp_sim_departed {
     struct gp_sim_departed *next;
-    gp_sim_moment last;
+    uint64_t id;
+    uint64_t position; /* its last one */
     int device;
-    bool owes_legacy; /* was blocking: the legacy stream's next operation follows it */
 } gp_sim_departed;
 
 /* ---- life ---- */

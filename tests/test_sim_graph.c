@@ -113,6 +113,21 @@ static int call_elsewhere(int call)
     return result_elsewhere;
 }
 
+static void *begin_global(void *unused)
+{
+    (void)unused;
+    result_elsewhere = gp_sim_begin_capture(captured, GP_SIM_CAPTURE_GLOBAL);
+    return NULL;
+}
+
+static void begin_elsewhere(void)
+{
+    pthread_t thread;
+    cr_assert(eq(int, pthread_create(&thread, NULL, begin_global, NULL), 0));
+    cr_assert(eq(int, pthread_join(thread, NULL), 0));
+    cr_assert(eq(int, result_elsewhere, 0));
+}
+
 Test(sim_graph, an_unsafe_call_from_any_thread_invalidates_a_global_capture)
 {
     for (int i = 0; i < UNSAFE_CALLS; i++) {
@@ -156,6 +171,22 @@ Test(sim_graph, inside_a_relaxed_exchange_every_call_is_safe)
     cr_assert(eq(int, gp_sim_exchange_capture_mode(&mode), 0));
     cr_assert(eq(int, mode, GP_SIM_CAPTURE_RELAXED));
     cr_assert(eq(int, end(), 0));
+}
+
+Test(sim_graph, inside_a_thread_local_exchange_only_the_thread_s_own_captures_count)
+{
+    cudaStream_t own = eager;
+    gp_sim_graph graph;
+    gp_sim_capture_mode mode = GP_SIM_CAPTURE_THREAD_LOCAL;
+    begin_elsewhere();
+    cr_assert(eq(int, gp_sim_exchange_capture_mode(&mode), 0));
+
+    cr_assert(eq(int, query_event(), 0));
+    cr_assert(eq(int, gp_sim_begin_capture(own, GP_SIM_CAPTURE_GLOBAL), 0));
+    cr_assert(eq(int, query_event(), 900));
+
+    cr_assert(eq(int, gp_sim_end_capture(own, &graph), 901));
+    cr_assert(eq(int, status_of(captured), GP_SIM_CAPTURE_ACTIVE));
 }
 
 Test(sim_graph, reading_a_capturing_stream_s_id_invalidates_in_every_mode)

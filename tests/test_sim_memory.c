@@ -128,7 +128,14 @@ Test(sim_memory, neighbours_join_when_they_are_free)
     (void)take(GRANULE - MIB(2), stream);
     give(b, stream);
     give(a, stream);
+    void *both = take(MIB(2), stream);
+    cr_assert(eq(ptr, both, a));
 
+    give(both, stream);
+    a = take(MIB(1), stream);
+    b = take(MIB(1), stream);
+    give(a, stream);
+    give(b, stream);
     cr_assert(eq(ptr, take(MIB(2), stream), a));
     cr_assert(eq(u64, usage().reserved_bytes, GRANULE));
 }
@@ -155,6 +162,21 @@ Test(sim_memory, a_pending_free_makes_other_streams_grow_the_pool)
 
     cr_assert(ne(ptr, grown, ptr));
     cr_assert(eq(ptr, reused, ptr), "both are complete, and neighbours");
+}
+
+Test(sim_memory, frees_of_a_stream_become_complete_one_by_one)
+{
+    void *early = take(GRANULE, stream);
+    (void)take(GRANULE, stream); /* keeps the two apart */
+    void *late = take(GRANULE, stream);
+    cr_assert(eq(int, gp_sim_launch(stream, NULL, 0, 1000000), 0));
+    give(early, stream);
+    (void)stop(stream);
+    give(late, stream);
+    gp_sim_advance(2000000);
+
+    cr_assert(eq(ptr, take(GRANULE, other), early));
+    cr_assert(ne(ptr, take(GRANULE, other), late));
 }
 
 Test(sim_memory, a_span_whose_free_is_ordered_before_by_an_event_is_reused)
