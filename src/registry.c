@@ -4,6 +4,7 @@
 
 #include "error.h"
 #include "pool.h"
+#include "process.h"
 
 static pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
 static gp_pool *all_pools;
@@ -104,6 +105,9 @@ static gp_pool *set_default(int device, gp_pool *made)
 
 gp_status gp_registry_default_pool(int device, gp_pool **pool)
 {
+    gp_status status = gp_process_check();
+    if (status != GP_OK)
+        return status;
     if (device < 0 || device >= GP_MAX_DEVICES)
         return gp_error_set(GP_ERR_UNSUPPORTED, "device %d does not exist", device);
 
@@ -113,7 +117,7 @@ gp_status gp_registry_default_pool(int device, gp_pool **pool)
         gp_pool_config_init(&config);
         config.device = device;
         gp_pool *made;
-        gp_status status = gp_pool_build(&made, &config);
+        status = gp_pool_build(&made, &config);
         if (status != GP_OK)
             return status;
         found = set_default(device, made);
