@@ -219,6 +219,31 @@ Test(capture, survives_everything_that_gp_does_on_other_streams)
     }
 }
 
+/* What lies idle on the stream that captures is wanted elsewhere; its handle must not be
+ * used for a fence now. */
+Test(capture, survives_others_that_want_the_idle_memory_of_its_stream)
+{
+    for (int i = 0; i < 3; i++) {
+        cudaStream_t stream = pool_attached_stream();
+        cudaStream_t other = pool_attached_stream();
+        void *held = pool_alloc(MIB(16), stream);
+        pool_use(MIB(24), stream);
+        pool_write(held, MIB(16), stream);
+        pool_free(held, stream);
+        GP(gp_capture_begin(pool, stream));
+        begin(stream, modes[i]);
+
+        pool_use(MIB(16), other);
+        pool_use(KIB(4), other);
+        GP(gp_pool_trim_to(pool, 0));
+        pool_in_thread(do_everything_elsewhere, &(pair){other, other});
+
+        finish(stream, 1);
+        GP(gp_capture_end(pool, stream));
+        pool_use(MIB(16), stream);
+    }
+}
+
 Test(capture, survives_streams_and_pools_that_come_and_go)
 {
     cudaStream_t stream = pool_stream();
