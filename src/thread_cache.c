@@ -227,7 +227,10 @@ void gp_thread_cache_refill_low(gp_thread_cache *cache, uint32_t size_class)
 {
     const gp_bin *bin = &cache->bins[size_class];
     bool found;
+    gp_thread_cache_enter_slow(cache); /* It may have been flushed by a trim since the hit. */
+    bool low = bin->count < bin->refill_below;
+    gp_asymmetric_leave(&cache->side);
     /* A prefetch that finds nothing, or no host memory, is no failure. */
-    if (bin->count < bin->refill_below)
+    if (low)
         (void)gp_thread_cache_refill(cache, size_class, NULL, &found);
 }
