@@ -31,15 +31,15 @@ static gp_status alloc_eager(void **ptr, size_t bytes, size_t alignment, const g
     const gp_pool_config *config = &target->pool->config;
     const gp_request request = gp_request_make(
         bytes, alignment > config->alignment ? alignment : config->alignment, config->large_bytes);
-    uintptr_t base;
-    gp_status status = gp_tiers_alloc(target, stream, &request, &base);
+    gp_span block;
+    gp_status status = gp_tiers_alloc(target, stream, &request, &block);
     if (status != GP_OK)
         return status;
 
     gp_tiers_settle(target, stream);
     if (target->cache->listener != NULL)
-        target->cache->listener->note_alloc((void *)base, request.bytes, stream);
-    *ptr = (void *)base;
+        target->cache->listener->note_alloc((void *)block.base, block.bytes, stream);
+    *ptr = (void *)block.base;
     return GP_OK;
 }
 

@@ -86,6 +86,9 @@ typedef struct gp_backend_ops {
     /* Never called on a capturing stream. */
     gp_status (*event_record)(gp_backend *backend, gp_native_event event, cudaStream_t stream);
     gp_status (*event_query)(gp_backend *backend, gp_native_event event, bool *complete);
+    /* Has the device completed everything that was queued on the stream? One call
+     * for what a record and a query take two. Never called on a capturing stream. */
+    gp_status (*stream_query)(gp_backend *backend, cudaStream_t stream, bool *complete);
     gp_status (*stream_wait)(gp_backend *backend, cudaStream_t stream, gp_native_event event);
 
     /* A non-blocking stream of gp's own, for releases whose stream is gone. */

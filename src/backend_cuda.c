@@ -210,6 +210,21 @@ static gp_status cuda_stream_wait(gp_backend *backend, cudaStream_t stream, gp_n
     return gp_status_from_native(result, "cuStreamWaitEvent");
 }
 
+static gp_status cuda_stream_query(gp_backend *backend, cudaStream_t stream, bool *complete)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+
+    int result = gp_cuda.stream_query(stream);
+    gp_cuda_frame_leave(&frame);
+    if (result != GP_CU_SUCCESS && result != GP_CU_NOT_READY)
+        return gp_status_from_native(result, "cuStreamQuery");
+    *complete = result == GP_CU_SUCCESS;
+    return GP_OK;
+}
+
 static gp_status cuda_event_query(gp_backend *backend, gp_native_event event, bool *complete)
 {
     gp_cuda_frame frame;
@@ -483,6 +498,7 @@ const gp_backend_ops *gp_backend_cuda(void)
         .event_destroy = cuda_event_destroy,
         .event_record = cuda_event_record,
         .event_query = cuda_event_query,
+        .stream_query = cuda_stream_query,
         .stream_wait = cuda_stream_wait,
         .stream_create = cuda_stream_create,
         .stream_destroy = cuda_stream_destroy,

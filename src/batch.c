@@ -51,7 +51,6 @@ gp_batch *gp_batch_get(gp_batch_store *store)
     }
     batch->next = NULL;
     batch->bytes = 0;
-    batch->loan = NULL;
     batch->fence_count = 0;
     batch->count = 0;
     return batch;

@@ -18,8 +18,7 @@
 
 typedef struct gp_batch {
     struct gp_batch *next;
-    size_t bytes;     /* Sum over its blocks, for statistics. */
-    gp_segment *loan; /* Not NULL: the batch returns this loan to its lender, and has no slots. */
+    size_t bytes; /* Sum over its blocks, for statistics. */
     uint32_t fence_count;
     uint32_t count;
     gp_fence *fences[GP_BATCH_FENCES];

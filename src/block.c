@@ -23,7 +23,9 @@ static void describe(gp_page *page, uintptr_t base, gp_block *block)
 static bool find_below(const gp_segment *segment, uintptr_t address, gp_block *block)
 {
     uintptr_t granule = address & ~((uintptr_t)GP_GRANULE_BYTES - 1);
-    for (;;) {
+    /* A chunk inside a native segment is a segment of its own, and no block of the
+     * native one reaches across it. */
+    while (gp_address_table_segment(granule) == segment) {
         gp_page *page = gp_address_table_page(granule);
         if (page == NULL) {
             granule &= ~(GP_PAGE_BYTES - 1); /* No block starts in this page. */
@@ -35,6 +37,7 @@ static bool find_below(const gp_segment *segment, uintptr_t address, gp_block *b
             return false;
         granule -= GP_GRANULE_BYTES;
     }
+    return false;
 }
 
 static bool find_containing(uintptr_t address, gp_block *block)

@@ -17,7 +17,8 @@ typedef struct tally {
     uint64_t cached;  /* Bytes of blocks in thread caches and in transit. */
     uint64_t parked;  /* Bytes of parked blocks. */
     uint64_t l1;      /* What thread caches say they hold. */
-    uint64_t transit; /* What stream caches say is on its way, loans aside. */
+    uint64_t transit; /* What stream caches say is on its way. */
+    uint64_t whole;   /* What stream caches keep whole. */
 } tally;
 
 static gp_status broken(const char *what, uint64_t found, uint64_t expected)
@@ -48,28 +49,21 @@ static void tally_block(const gp_block *block, tally *sum)
     }
 }
 
-static uint64_t lent_out_of(gp_pool *pool, const gp_segment *lender)
+/* Chunks that are blocks of a native segment. */
+static uint64_t chunk_bytes_of(gp_pool *pool, const gp_segment *native)
 {
     uint64_t bytes = 0;
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        for (const gp_segment *segment = cache->segments; segment; segment = segment->next)
-            bytes += segment->lender == lender ? segment->span.bytes : 0;
-        for (const gp_batch *batch = cache->waiting; batch; batch = batch->next)
-            bytes += batch->loan != NULL && batch->loan->lender == lender ? batch->bytes : 0;
-        for (const gp_batch *batch = atomic_load(&cache->arrived); batch; batch = batch->next)
-            bytes += batch->loan != NULL && batch->loan->lender == lender ? batch->bytes : 0;
+        for (const gp_segment *chunk = cache->chunks.first; chunk; chunk = chunk->next)
+            bytes += chunk->lender == native ? chunk->span.bytes : 0;
     }
     return bytes;
 }
 
-static gp_status check_segment(gp_stream_cache *cache, const gp_segment *segment, tally *sum)
+static gp_status check_segment(gp_pool *pool, const void *policy, const gp_segment *segment,
+                               tally *sum)
 {
-    if (segment->home != cache)
-        return gp_error_set(GP_ERR_INVALID_POOL, "invariant broken: a segment's home");
-    if (!gp_segment_is_loan(segment))
-        sum->native += segment->span.bytes;
-
-    uint64_t taken = lent_out_of(cache->pool, segment);
+    uint64_t taken = chunk_bytes_of(pool, segment);
     uintptr_t address = segment->span.base;
     gp_block block;
     while (gp_block_next(segment, &address, &block)) {
@@ -79,51 +73,72 @@ static gp_status check_segment(gp_stream_cache *cache, const gp_segment *segment
     gp_status status = expect("bytes taken of a segment", segment->taken_bytes, taken);
     if (status != GP_OK)
         return status;
-    bool is_free = cache->pool->policy.segment_is_free(cache->policy, segment->span.base);
+    bool is_free = pool->policy.segment_is_free(policy, segment->span.base);
     return expect("segment is free", is_free, taken == 0);
 }
 
-/* ---- stream caches ---------------------------------------------------------------- */
-
-static uint64_t slot_bytes_of(const gp_batch *batch)
+/* A policy instance and its segments, under its lock. */
+static gp_status check_instance(gp_pool *pool, const void *policy, const gp_segment_list *segments,
+                                uint64_t counted_free, tally *sum)
 {
-    uint64_t bytes = 0;
-    for (; batch != NULL; batch = batch->next)
-        bytes += batch->loan == NULL ? batch->bytes : 0;
-    return bytes;
-}
-
-static void tally_transit(gp_stream_cache *cache, tally *sum)
-{
-    sum->transit += slot_bytes_of(cache->waiting) + slot_bytes_of(cache->guests) +
-                    slot_bytes_of(atomic_load(&cache->returned)) +
-                    slot_bytes_of(atomic_load(&cache->arrived));
-    const gp_thread_cache *thread = cache->thread_caches;
-    for (; thread != NULL; thread = thread->next_of_stream)
-        sum->l1 += gp_counter_get(&thread->cached_bytes);
-}
-
-static gp_status check_stream(gp_stream_cache *cache, tally *sum)
-{
-    const gp_policy_ops *policy = &cache->pool->policy;
-    if (!policy->is_valid(cache->policy))
-        return gp_error_set(GP_ERR_INVALID_POOL, "invariant broken: policy %s", policy->name);
+    if (!pool->policy.is_valid(policy))
+        return gp_error_set(GP_ERR_INVALID_POOL, "invariant broken: policy %s", pool->policy.name);
 
     uint64_t free_bytes = 0;
-    for (const gp_segment *segment = cache->segments; segment; segment = segment->next) {
-        gp_status status = check_segment(cache, segment, sum);
+    for (const gp_segment *segment = segments->first; segment; segment = segment->next) {
+        gp_status status = check_segment(pool, policy, segment, sum);
         if (status != GP_OK)
             return status;
         free_bytes += segment->span.bytes - segment->taken_bytes;
     }
-    tally_transit(cache, sum);
-
     gp_policy_usage usage;
-    policy->usage(cache->policy, &usage);
+    pool->policy.usage(policy, &usage);
     gp_status status = expect("free bytes of a policy", usage.free_bytes, free_bytes);
-    if (status == GP_OK)
-        status = expect("free bytes of a stream", gp_counter_get(&cache->free_bytes), free_bytes);
+    return status == GP_OK ? expect("free bytes", counted_free, free_bytes) : status;
+}
+
+static gp_status check_commons(gp_commons *commons, tally *sum)
+{
+    (void)pthread_mutex_lock(&commons->lock);
+    gp_status status = check_instance(commons->pool, commons->policy, &commons->segments,
+                                      gp_counter_get(&commons->free_bytes), sum);
+    for (const gp_segment *segment = commons->segments.first; segment; segment = segment->next)
+        sum->native += segment->span.bytes;
+    (void)pthread_mutex_unlock(&commons->lock);
     return status;
+}
+
+/* ---- stream caches ---------------------------------------------------------------- */
+
+static uint64_t batch_bytes(const gp_batch *batch)
+{
+    uint64_t bytes = 0;
+    for (; batch != NULL; batch = batch->next)
+        bytes += batch->bytes;
+    return bytes;
+}
+
+static gp_status check_stream(gp_stream_cache *cache, tally *sum)
+{
+    uint64_t transit = batch_bytes(cache->waiting) + batch_bytes(cache->guests) +
+                       batch_bytes(atomic_load(&cache->returned)) +
+                       batch_bytes(atomic_load(&cache->arrived));
+    sum->transit += transit;
+    for (uint32_t i = 0; i < cache->whole.count; i++)
+        sum->whole += cache->whole.blocks[i].bytes;
+    const gp_thread_cache *thread = cache->thread_caches;
+    for (; thread != NULL; thread = thread->next_of_stream)
+        sum->l1 += gp_counter_get(&thread->cached_bytes);
+
+    uint64_t free_chunks = 0;
+    for (const gp_segment *chunk = cache->chunks.first; chunk; chunk = chunk->next)
+        free_chunks += chunk->taken_bytes == 0;
+    gp_status status = expect("free chunks", gp_counter_get(&cache->free_chunks), free_chunks);
+    if (status == GP_OK)
+        status = expect("bytes in transit", gp_counter_get(&cache->transit_bytes), transit);
+    return status == GP_OK ? check_instance(cache->pool, cache->policy, &cache->chunks,
+                                            gp_counter_get(&cache->free_bytes), sum)
+                           : status;
 }
 
 static gp_status check_sums(gp_pool *pool, const tally *sum)
@@ -133,7 +148,7 @@ static gp_status check_sums(gp_pool *pool, const tally *sum)
     if (status == GP_OK)
         status = expect("live bytes", gp_stats_live_bytes(pool), sum->live);
     if (status == GP_OK)
-        status = expect("cached blocks", sum->cached, sum->l1 + sum->transit);
+        status = expect("cached blocks", sum->cached, sum->l1 + sum->transit + sum->whole);
     if (status == GP_OK)
         status = expect("parked bytes", gp_counter_get(&pool->captured.parked_bytes), sum->parked);
     return status;
@@ -143,6 +158,10 @@ gp_status gp_pool_check(gp_pool *pool)
 {
     tally sum = {0};
     gp_status status = gp_registry_check(pool);
+    if (status == GP_OK)
+        status = check_commons(&pool->large, &sum);
+    if (status == GP_OK)
+        status = check_commons(&pool->chunks, &sum);
     for (gp_stream_cache *cache = status == GP_OK ? gp_pool_first_stream(pool) : NULL;
          cache != NULL && status == GP_OK; cache = cache->next) {
         gp_stream_cache_lock(cache);

@@ -91,14 +91,13 @@ static gp_status wait_for_uses(gp_pool *pool, const gp_use *use, cudaStream_t st
     return status;
 }
 
-static void send_used_home(const gp_block *block, gp_batch *batch)
+/* Small blocks go to the stream whose chunk they are of; a large one has no home, and
+ * waits where it was freed. */
+static void send_used_home(const gp_block *block, gp_batch *batch, const gp_target *target)
 {
     gp_stream_cache *home = gp_address_table_segment(block->slot.base)->home;
     gp_batch_add(batch, block->slot, block->bytes);
-    (void)gp_counter_add_shared(&home->transit_bytes, block->bytes);
-    (void)gp_counter_add_shared(&home->pending_bytes, block->bytes);
-    (void)gp_counter_add_shared(&block->pool->remote_frees, 1);
-    gp_batch_push(&home->arrived, batch);
+    gp_stream_cache_arrive(home != NULL ? home : target->cache->stream, batch);
 }
 
 /* ---- past the hit --------------------------------------------------------------------- */
@@ -114,13 +113,12 @@ static void count_free(const gp_block *block, const gp_target *target, cudaStrea
 static void free_plain(const gp_block *block, const gp_target *target, cudaStream_t stream)
 {
     uint32_t size_class = block->value & GP_RECORD_CLASS_MASK;
-    gp_stream_cache *stream_cache = target->cache->stream;
     count_free(block, target, stream);
-    if (size_class != GP_CLASS_LARGE) {
+    if (size_class != GP_CLASS_LARGE)
         gp_thread_cache_put(target->cache, size_class, block->slot);
-        return;
-    }
-    gp_stream_cache_give(stream_cache, &block->slot, 1);
+    else
+        gp_stream_cache_give_whole(target->cache->stream, stream,
+                                   (gp_span){.base = block->slot.base, .bytes = block->bytes});
 }
 
 /* The uses stay recorded if they cannot be waited for: then the block stays live. */
@@ -136,7 +134,7 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
     gp_batch *batch = fence_uses(pool, use, target, stream);
     if (batch != NULL) {
         count_free(block, target, stream);
-        send_used_home(block, batch);
+        send_used_home(block, batch, target);
     } else {
         gp_status status = wait_for_uses(pool, use, stream);
         if (status != GP_OK) {

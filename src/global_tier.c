@@ -20,17 +20,17 @@ gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMem
     }
     (void)pthread_mutex_init(&tier->lock, NULL);
     (void)pthread_cond_init(&tier->grown, NULL);
-    (void)pthread_mutex_init(&tier->reclaim_lock, NULL);
+    (void)pthread_mutex_init(&tier->own_stream_lock, NULL);
     return GP_OK;
 }
 
 void gp_global_tier_destroy(gp_global_tier *tier)
 {
-    if (tier->has_reclaim)
-        tier->backend->ops->stream_destroy(tier->backend, tier->reclaim);
+    if (tier->has_own_stream)
+        tier->backend->ops->stream_destroy(tier->backend, tier->own_stream);
     if (tier->owns_native)
         (void)tier->backend->ops->pool_destroy(tier->backend, tier->native);
-    (void)pthread_mutex_destroy(&tier->reclaim_lock);
+    (void)pthread_mutex_destroy(&tier->own_stream_lock);
     (void)pthread_cond_destroy(&tier->grown);
     (void)pthread_mutex_destroy(&tier->lock);
 }
@@ -158,36 +158,36 @@ gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
     return GP_OK;
 }
 
-static gp_status make_reclaim(gp_global_tier *tier)
+static gp_status make_own_stream(gp_global_tier *tier)
 {
     cudaStream_t stream;
     gp_status status = tier->backend->ops->stream_create(tier->backend, &stream);
     if (status != GP_OK)
         return status;
 
-    (void)pthread_mutex_lock(&tier->reclaim_lock);
-    bool mine = !tier->has_reclaim;
+    (void)pthread_mutex_lock(&tier->own_stream_lock);
+    bool mine = !tier->has_own_stream;
     if (mine) {
-        tier->reclaim = stream;
-        tier->has_reclaim = true;
+        tier->own_stream = stream;
+        tier->has_own_stream = true;
     }
-    (void)pthread_mutex_unlock(&tier->reclaim_lock);
+    (void)pthread_mutex_unlock(&tier->own_stream_lock);
     if (!mine)
         tier->backend->ops->stream_destroy(tier->backend, stream);
     return GP_OK;
 }
 
-gp_status gp_global_tier_reclaim_stream(gp_global_tier *tier, cudaStream_t *stream)
+gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
 {
-    (void)pthread_mutex_lock(&tier->reclaim_lock);
-    bool ready = tier->has_reclaim;
-    (void)pthread_mutex_unlock(&tier->reclaim_lock);
+    (void)pthread_mutex_lock(&tier->own_stream_lock);
+    bool ready = tier->has_own_stream;
+    (void)pthread_mutex_unlock(&tier->own_stream_lock);
     if (!ready) {
-        gp_status status = make_reclaim(tier);
+        gp_status status = make_own_stream(tier);
         if (status != GP_OK)
             return status;
     }
-    *stream = tier->reclaim;
+    *stream = tier->own_stream;
     return GP_OK;
 }
 

@@ -24,9 +24,9 @@ typedef struct gp_global_tier {
     pthread_cond_t grown;
     bool growing; /* One thread grows the pool; a crowd that misses together waits. */
 
-    pthread_mutex_t reclaim_lock; /* Guards the making of `reclaim`. */
-    cudaStream_t reclaim;         /* gp's own stream, for memory whose stream is gone. */
-    bool has_reclaim;
+    pthread_mutex_t own_stream_lock; /* Guards the making of `own_stream`. */
+    cudaStream_t own_stream;         /* The native pool's calls are ordered on it. */
+    bool has_own_stream;
 } gp_global_tier;
 
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
@@ -56,8 +56,9 @@ gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaSt
 gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
                                       cudaStream_t stream);
 
-/* gp's own stream, made on first use. For memory whose fences have completed. */
-gp_status gp_global_tier_reclaim_stream(gp_global_tier *tier, cudaStream_t *stream);
+/* gp's own stream, made on first use. All native allocations and frees are ordered
+ * on it, so that the native pool can use again at once what gp gave back. */
+gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream);
 
 /* Let the native pool give back what it does not use. */
 gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep);

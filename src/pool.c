@@ -33,9 +33,15 @@ static gp_status build_parts(gp_pool *pool)
                                  pool->config.max_bytes);
     if (status != GP_OK)
         goto close_device;
-    status = gp_batch_store_init(&pool->batches);
+    status = gp_commons_init(&pool->large, pool);
     if (status != GP_OK)
         goto destroy_native;
+    status = gp_commons_init(&pool->chunks, pool);
+    if (status != GP_OK)
+        goto destroy_large;
+    status = gp_batch_store_init(&pool->batches);
+    if (status != GP_OK)
+        goto destroy_chunks;
 
     gp_fence_store_init(&pool->fences, pool->backend);
     gp_page_store_init(&pool->pages, pool);
@@ -44,6 +50,10 @@ static gp_status build_parts(gp_pool *pool)
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
 
+destroy_chunks:
+    gp_commons_destroy(&pool->chunks);
+destroy_large:
+    gp_commons_destroy(&pool->large);
 destroy_native:
     gp_global_tier_destroy(&pool->global);
 close_device:
@@ -122,6 +132,8 @@ void gp_pool_tear_down(gp_pool *pool)
     gp_release_everything(pool);
     gp_use_table_destroy(&pool->uses, &pool->fences);
     drop_streams(pool);
+    gp_commons_destroy(&pool->chunks);
+    gp_commons_destroy(&pool->large);
     gp_captured_blocks_destroy(&pool->captured);
     gp_page_store_destroy(&pool->pages);
     gp_fence_store_destroy(&pool->fences);

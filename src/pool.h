@@ -10,6 +10,7 @@
 #include "backend.h"
 #include "batch.h"
 #include "captured_blocks.h"
+#include "commons.h"
 #include "fence.h"
 #include "global_tier.h"
 #include "page_store.h"
@@ -26,6 +27,8 @@ struct gp_pool {
     bool is_default;
 
     gp_global_tier global;
+    gp_commons large;  /* For large blocks. */
+    gp_commons chunks; /* For what the stream caches cut small blocks from. */
     gp_fence_store fences;
     gp_batch_store batches;
     gp_page_store pages;
@@ -47,7 +50,7 @@ struct gp_pool {
     gp_counter live_folded;
     gp_counter live_high;
 
-    gp_counter shared_waits; /* Loans and segments that moved behind a queued wait. */
+    gp_counter shared_waits; /* Blocks that were taken from another stream behind a queued wait. */
     gp_counter remote_frees; /* Blocks that were sent home behind a fence. */
 };
 

@@ -16,7 +16,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .share = GP_SHARE_WAIT,
         .alignment = 512,
         .large_bytes = MIB,
-        .segment_bytes = 2 * MIB,
+        .segment_bytes = 32 * MIB,
         .l1_bytes = 4 * MIB,
         .l1_depth = 64,
         .l1_refill_percent = 20,

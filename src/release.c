@@ -4,95 +4,60 @@
 
 #include "address_table.h"
 #include "block.h"
+#include "clock.h"
 #include "pool.h"
-#include "share.h"
 
-/* ---- loans ------------------------------------------------------------------ */
+/* The driver trims only what it has seen freed. Frees on gp's own stream, which does
+ * nothing else, take microseconds; more than this is not waited for. */
+#define TRIM_WAIT_NS 1000000
 
-static void return_loans_of(gp_stream_cache *cache, gp_release_caller caller)
+/* ---- wholly free segments ------------------------------------------------------ */
+
+static bool give_back(gp_pool *pool, gp_segment *segment)
 {
-    gp_fence *fence = gp_stream_cache_fence(cache, cache == caller.cache, caller.stream);
-    if (fence == NULL)
-        return;
-
-    gp_segment *loan;
-    while ((loan = gp_stream_cache_remove_segment(cache, GP_SEGMENT_LOAN, 0, SIZE_MAX,
-                                                  fence->covers)) != NULL)
-        gp_share_return_loan(cache, loan, fence);
-    gp_fence_release(&cache->pool->fences, fence);
-}
-
-static void return_loans(gp_pool *pool, gp_release_caller caller)
-{
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        if (gp_counter_get(&cache->transit_bytes) > 0)
-            (void)gp_stream_cache_collect(cache);
-        if (gp_counter_get(&cache->loans) > 0 && gp_counter_get(&cache->free_bytes) > 0)
-            return_loans_of(cache, caller);
-    }
-}
-
-/* ---- native segments ----------------------------------------------------------- */
-
-/* How memory of one cache can go back: in the order of its stream, or at once up
- * to the give number that the device is known to be past. */
-typedef struct release_terms {
     cudaStream_t stream;
-    uint64_t limit;
-    bool pinned;
-} release_terms;
-
-static bool agree_terms(gp_stream_cache *cache, gp_release_caller caller, release_terms *terms)
-{
-    *terms = (release_terms){.stream = caller.stream, .limit = UINT64_MAX, .pinned = false};
-    if (cache == caller.cache)
-        return true;
-    if (!caller.completed_only && gp_stream_cache_pin(cache, &terms->stream)) {
-        terms->pinned = true;
-        return true;
+    gp_span span = segment->span;
+    if (gp_global_tier_own_stream(&pool->global, &stream) == GP_OK) {
+        gp_page_store_retire(&pool->pages, span.base, span.bytes);
+        if (gp_global_tier_give_segment(&pool->global, segment, stream) == GP_OK)
+            return true;
     }
-    gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, false, NULL));
-    terms->limit = gp_stream_cache_progress(cache);
-    return gp_global_tier_reclaim_stream(&cache->pool->global, &terms->stream) == GP_OK;
-}
-
-static bool give_back(gp_pool *pool, gp_stream_cache *cache, gp_segment *segment,
-                      cudaStream_t stream)
-{
-    gp_page_store_retire(&pool->pages, segment->span.base, segment->span.bytes);
-    if (gp_global_tier_give_segment(&pool->global, segment, stream) == GP_OK)
-        return true;
-    (void)gp_stream_cache_add_segment(cache, segment, GP_ORDERED_HERE);
+    if (gp_commons_add_taken_segment(segment->commons, segment) == GP_OK)
+        gp_commons_give(span);
     return false;
 }
 
-static void release_from(gp_stream_cache *cache, gp_release_caller caller, uint64_t target)
+static void wait_briefly(gp_pool *pool, gp_fence *fence)
 {
-    gp_pool *pool = cache->pool;
-    release_terms terms;
-    if (!agree_terms(cache, caller, &terms))
-        return;
-
-    while (gp_counter_get(&pool->global.reserved) > target) {
-        gp_segment *segment =
-            gp_stream_cache_remove_segment(cache, GP_SEGMENT_NATIVE, 0, SIZE_MAX, terms.limit);
-        if (segment == NULL || !give_back(pool, cache, segment, terms.stream))
-            break;
+    const uint64_t start = gp_clock_ns();
+    while (!gp_fence_poll(&pool->fences, fence) && gp_clock_ns() - start < TRIM_WAIT_NS) {
     }
-    if (terms.pinned)
-        gp_stream_cache_unpin(cache);
 }
 
-void gp_release_down_to(gp_pool *pool, gp_release_caller caller, uint64_t target)
+gp_status gp_release_trim(gp_pool *pool, size_t min_bytes_to_keep)
 {
-    if (gp_counter_get(&pool->global.reserved) <= target)
-        return;
-
-    return_loans(pool, caller);
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        if (gp_counter_get(&cache->free_bytes) > 0)
-            release_from(cache, caller, target);
+    cudaStream_t stream;
+    gp_fence *fence;
+    if (gp_global_tier_own_stream(&pool->global, &stream) == GP_OK &&
+        gp_fence_record(&pool->fences, stream, 0, 0, &fence) == GP_OK) {
+        wait_briefly(pool, fence);
+        gp_fence_release(&pool->fences, fence);
     }
+    return gp_global_tier_trim(&pool->global, min_bytes_to_keep);
+}
+
+bool gp_release_down_to(gp_pool *pool, uint64_t target)
+{
+    bool released = false;
+    while (gp_counter_get(&pool->global.reserved) > target) {
+        gp_segment *segment = gp_commons_remove_segment(&pool->large);
+        if (segment == NULL)
+            segment = gp_commons_remove_segment(&pool->chunks);
+        if (segment == NULL || !give_back(pool, segment))
+            break;
+        released = true;
+    }
+    return released;
 }
 
 /* ---- everything ------------------------------------------------------------------ */
@@ -102,8 +67,8 @@ void gp_release_down_to(gp_pool *pool, gp_release_caller caller, uint64_t target
 static bool has_unsettled(const gp_stream_cache *cache)
 {
     bool unsettled = cache->guests != NULL;
-    for (const gp_segment *segment = cache->segments; segment; segment = segment->next)
-        unsettled = unsettled || segment->taken_bytes > 0;
+    for (const gp_segment *chunk = cache->chunks.first; chunk; chunk = chunk->next)
+        unsettled = unsettled || chunk->taken_bytes > 0;
     return unsettled;
 }
 
@@ -137,7 +102,7 @@ static void settle_arrivals(gp_stream_cache *cache, cudaStream_t stream)
 /* The stream on which everything can be freed: ordered after all use. */
 static bool order_everything(gp_pool *pool, cudaStream_t *stream)
 {
-    if (gp_global_tier_reclaim_stream(&pool->global, stream) != GP_OK)
+    if (gp_global_tier_own_stream(&pool->global, stream) != GP_OK)
         return false;
 
     bool ordered = true;
@@ -161,26 +126,30 @@ static void end_blocks(const gp_backend_ops *ops, const gp_segment *segment, cud
     }
 }
 
+static void end_blocks_of(const gp_backend_ops *ops, const gp_segment_list *segments,
+                          cudaStream_t stream)
+{
+    for (const gp_segment *segment = segments->first; segment; segment = segment->next)
+        end_blocks(ops, segment, stream);
+}
+
 static void end_all_blocks(gp_pool *pool, cudaStream_t stream)
 {
-    if (pool->backend->ops->note_free == NULL)
+    const gp_backend_ops *ops = pool->backend->ops;
+    if (ops->note_free == NULL)
         return;
+    end_blocks_of(ops, &pool->large.segments, stream);
+    end_blocks_of(ops, &pool->chunks.segments, stream);
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        for (const gp_segment *segment = cache->segments; segment; segment = segment->next)
-            end_blocks(pool->backend->ops, segment, stream);
+        end_blocks_of(ops, &cache->chunks, stream);
     }
 }
 
-static void drop_segments(gp_stream_cache *cache, bool give, cudaStream_t stream)
+static void drop_segments(gp_pool *pool, gp_segment_list *segments, bool give, cudaStream_t stream)
 {
-    gp_pool *pool = cache->pool;
-    while (cache->segments != NULL) {
-        gp_segment *segment = cache->segments;
-        cache->segments = segment->next;
-        if (gp_segment_is_loan(segment)) {
-            free(segment); /* Its memory goes with the lender's. */
-            continue;
-        }
+    while (segments->first != NULL) {
+        gp_segment *segment = segments->first;
+        gp_segment_unlink(segments, segment);
         gp_page_store_retire(&pool->pages, segment->span.base, segment->span.bytes);
         if (!give || gp_global_tier_give_segment(&pool->global, segment, stream) != GP_OK) {
             gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);
@@ -195,8 +164,8 @@ void gp_release_everything(gp_pool *pool)
     bool give = order_everything(pool, &stream);
     if (give)
         end_all_blocks(pool, stream);
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        drop_segments(cache, give, stream);
-        gp_stream_cache_drop_batches(cache);
-    }
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
+        gp_stream_cache_drop_all(cache);
+    drop_segments(pool, &pool->large.segments, give, stream);
+    drop_segments(pool, &pool->chunks.segments, give, stream);
 }

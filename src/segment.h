@@ -1,13 +1,12 @@
 /*
- * A segment: a span of device memory that one stream cache lets its policy cut.
+ * A segment: a span of device memory that one policy instance cuts.
  *
- * A *native* segment came from the native pool in one call. A *loan* is a piece
- * that the policy of another stream's cache cut out of a segment of its own; for
- * the lender it is a block that is taken; nothing is lent out of a loan. Segments
- * move between streams only while no block of them is taken.
+ * A *native* segment came from the native pool in one call; the commons cut it
+ * into large blocks. A *chunk* is one of those blocks that a stream cache has
+ * taken, to cut it into small ones.
  *
- *     native   |##..####........|        home: stream A
- *     loan             |#.##|            home: stream B, lender: the one above
+ *     native   |####|........|####|      cut by the commons
+ *     chunk             |#.##.#..|        cut by the policy of one stream
  */
 #ifndef GP_SRC_SEGMENT_H
 #define GP_SRC_SEGMENT_H
@@ -18,23 +17,43 @@
 
 #include "gp/policy.h"
 
+struct gp_commons;
 struct gp_stream_cache;
 
 typedef struct gp_segment {
     gp_span span;                 /* The part that is cut; page-aligned. */
-    struct gp_stream_cache *home; /* The cache whose policy holds it. */
-    struct gp_segment *lender;    /* NULL: native. */
-    void *native;                 /* What the native pool returned; NULL in a loan. */
-    size_t native_bytes;          /* What it counts as; 0 in a loan. */
-    size_t taken_bytes;           /* Blocks out of it, under the home's lock. */
-    uint64_t last_give;           /* The home's give count when a block last came back. */
-    struct gp_segment *next;      /* In the home's list, under its lock. */
+    struct gp_stream_cache *home; /* The stream cache that cuts it; NULL: a commons. */
+    struct gp_commons *commons;   /* That it is of, or in a chunk, that its lender is of. */
+    struct gp_segment *lender;    /* In a chunk: the native segment it is a block of. */
+    void *native;                 /* What the native pool returned; NULL in a chunk. */
+    size_t native_bytes;          /* What it counts as there. */
+    size_t taken_bytes;           /* Blocks and chunks out of it, under its cutter's lock. */
+    uint64_t last_give;           /* In a chunk: the home's give count at the last free. */
+    struct gp_segment *next;      /* In its cutter's list, under the same lock. */
     struct gp_segment *prev;
 } gp_segment;
 
-static inline bool gp_segment_is_loan(const gp_segment *segment)
+typedef struct gp_segment_list {
+    gp_segment *first;
+} gp_segment_list;
+
+static inline void gp_segment_link(gp_segment_list *list, gp_segment *segment)
 {
-    return segment->lender != NULL;
+    segment->prev = NULL;
+    segment->next = list->first;
+    if (segment->next != NULL)
+        segment->next->prev = segment;
+    list->first = segment;
+}
+
+static inline void gp_segment_unlink(gp_segment_list *list, gp_segment *segment)
+{
+    if (segment->prev != NULL)
+        segment->prev->next = segment->next;
+    else
+        list->first = segment->next;
+    if (segment->next != NULL)
+        segment->next->prev = segment->prev;
 }
 
 #endif

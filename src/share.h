@@ -1,6 +1,6 @@
 /*
- * Sharing: a stream that is out of memory takes what lies idle on another one,
- * before the pool grows.
+ * Sharing: memory that lies idle on one stream serves another, before the pool
+ * grows.
  */
 #ifndef GP_SRC_SHARE_H
 #define GP_SRC_SHARE_H
@@ -8,14 +8,19 @@
 #include "stream_cache.h"
 
 /*
- * Move idle memory with room for `bytes` from some other stream's cache into
- * `borrower`'s. Memory whose last use has completed, or (`may_wait`) any, behind
- * a wait on `stream`, which is the borrower's. True if something moved.
+ * Move to the commons what a stream does not use and the device is past. `known`:
+ * the caller's `stream` is this cache's, live and eager. True if something moved.
  */
-bool gp_share_borrow(gp_stream_cache *borrower, cudaStream_t stream, size_t bytes, bool may_wait);
+bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream);
 
-/* Give a loan that is wholly free, taken out of `holder`, back to its lender:
- * at once if `holder`'s use has completed, else behind the fence. */
-void gp_share_return_loan(gp_stream_cache *holder, gp_segment *loan, gp_fence *fence);
+/* The same for every stream of the pool but `except`, until a span fits, which is
+ * taken out of the commons. */
+bool gp_share_reclaim_others(gp_pool *pool, const gp_stream_cache *except, const gp_fit *fit,
+                             gp_span *span);
+
+/* Take a fitting block that another stream keeps whole, and let `stream`, which is
+ * the borrower's, wait for its last use. */
+bool gp_share_borrow(gp_stream_cache *borrower, cudaStream_t stream, const gp_fit *fit,
+                     gp_span *span);
 
 #endif

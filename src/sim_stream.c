@@ -223,8 +223,11 @@ void gp_sim_streams_clear(gp_sim_machine *machine)
     /* Operations that wait hold references into other queues: first those. */
     for (gp_sim_stream *stream = machine->streams; stream != NULL; stream = stream->next)
         gp_sim_queue_clear(&stream->queue);
-    while (machine->streams != NULL)
-        stream_free(machine, machine->streams);
+    for (gp_sim_stream *stream = machine->streams; stream != NULL;) {
+        gp_sim_stream *next = stream->next;
+        stream_free(machine, stream);
+        stream = next;
+    }
     while (machine->departed != NULL) {
         gp_sim_departed *departed = machine->departed;
         machine->departed = departed->next;

@@ -71,16 +71,31 @@ static void add_thread_caches_locked(const gp_stream_cache *stream, gp_pool_stat
     }
 }
 
+/* Host memory of one policy instance, whose lock is held. */
+static void add_policy(const gp_pool *pool, const void *policy, const gp_segment_list *segments,
+                       gp_pool_stats *stats)
+{
+    gp_policy_usage usage;
+    pool->policy.usage(policy, &usage);
+    stats->metadata_bytes += usage.metadata_bytes;
+    for (const gp_segment *segment = segments->first; segment; segment = segment->next)
+        stats->metadata_bytes += sizeof(*segment);
+}
+
+static void add_commons(gp_commons *commons, gp_pool_stats *stats)
+{
+    (void)pthread_mutex_lock(&commons->lock);
+    add_policy(commons->pool, commons->policy, &commons->segments, stats);
+    (void)pthread_mutex_unlock(&commons->lock);
+}
+
 static void add_streams_locked(gp_pool *pool, gp_pool_stats *stats)
 {
     for (gp_stream_cache *stream = gp_pool_first_stream(pool); stream; stream = stream->next) {
-        gp_policy_usage usage;
         gp_stream_cache_lock(stream);
-        pool->policy.usage(stream->policy, &usage);
-        for (const gp_segment *segment = stream->segments; segment; segment = segment->next)
-            stats->metadata_bytes += sizeof(*segment);
+        add_policy(pool, stream->policy, &stream->chunks, stats);
         gp_stream_cache_unlock(stream);
-        stats->metadata_bytes += usage.metadata_bytes + sizeof(*stream);
+        stats->metadata_bytes += sizeof(*stream);
         stats->pending_bytes += gp_counter_get(&stream->pending_bytes);
         add_thread_caches_locked(stream, stats);
     }
@@ -136,6 +151,8 @@ static void fill(gp_pool *pool, gp_pool_stats *stats)
     stats->live_bytes_high = live_high_locked(pool, stats->live_bytes);
     stats->streams = pool->registry.count;
     add_streams_locked(pool, stats);
+    add_commons(&pool->large, stats);
+    add_commons(&pool->chunks, stats);
     gp_registry_unlock();
 
     stats->reserved_bytes = gp_counter_get(&pool->global.reserved);

@@ -1,6 +1,6 @@
 /*
- * The stream cache's traffic with other streams: blocks and loans that come home
- * behind fences, and guests that are sent home.
+ * The stream cache's traffic with other streams: blocks that come home behind
+ * fences, and guests that are sent home.
  */
 #include <stdlib.h>
 
@@ -36,41 +36,54 @@ static gp_batch *detach_waiting(gp_stream_cache *cache, bool *drained)
     return waiting;
 }
 
-static void settle_locked(gp_stream_cache *cache, gp_batch *batch, gp_order order)
+static void settle_locked(gp_stream_cache *cache, const gp_batch *batch, gp_order order)
 {
-    if (batch->loan != NULL) {
-        gp_stream_cache_end_loan_locked(cache, batch->loan, order);
-    } else {
-        for (uint32_t i = 0; i < batch->count; i++)
-            gp_stream_cache_accept_locked(cache, batch->slots[i], order);
-    }
+    for (uint32_t i = 0; i < batch->count; i++)
+        gp_stream_cache_accept_locked(cache, batch->slots[i], order);
     gp_counter_sub_shared(&cache->transit_bytes, batch->bytes);
     gp_counter_sub_shared(&cache->pending_bytes, batch->bytes);
 }
 
-/* Put what is settled into the policy and the rest back in front. */
+/* Large blocks that are ordered here go among the whole ones, which have a bound. */
+static bool has_room_locked(const gp_stream_cache *cache, const gp_batch *batch, gp_order order)
+{
+    return order == GP_ORDERED_EVERYWHERE || cache->whole.count + batch->count <= GP_WHOLE_BLOCKS;
+}
+
+/* Put what is settled where it belongs and the rest back in front. */
 static void attach(gp_stream_cache *cache, gp_batch *settled, gp_batch *waiting, gp_order order)
 {
+    gp_batch *done = NULL;
     gp_stream_cache_lock(cache);
-    for (gp_batch *batch = settled; batch != NULL; batch = batch->next)
-        settle_locked(cache, batch, order);
+    while (settled != NULL) {
+        gp_batch *batch = settled;
+        settled = batch->next;
+        gp_batch_drop_fences(&cache->pool->fences, batch);
+        /* Without room it waits on, for nothing but its own stream. */
+        bool fits = has_room_locked(cache, batch, order);
+        gp_batch **list = fits ? &done : &waiting;
+        if (fits)
+            settle_locked(cache, batch, order);
+        batch->next = *list;
+        *list = batch;
+    }
     *last_link(&waiting) = cache->waiting;
     cache->waiting = waiting;
     gp_stream_cache_unlock(cache);
 
-    while (settled != NULL) {
-        gp_batch *next = settled->next;
-        gp_batch_drop_fences(&cache->pool->fences, settled);
-        gp_batch_put(&cache->pool->batches, settled);
-        settled = next;
+    while (done != NULL) {
+        gp_batch *next = done->next;
+        gp_batch_put(&cache->pool->batches, done);
+        done = next;
     }
 }
 
-/* Is a batch's order settled, if need be by letting the stream wait? */
+/* Is a batch's order settled, if need be by letting the stream wait? A batch without
+ * fences was freed on this stream and is ordered nowhere else. */
 static bool settle_order(gp_stream_cache *cache, gp_batch *batch, const cudaStream_t *waiter)
 {
     gp_fence_store *fences = &cache->pool->fences;
-    if (gp_batch_poll(fences, batch))
+    if (batch->fence_count > 0 && gp_batch_poll(fences, batch))
         return true;
     if (waiter == NULL)
         return false;
@@ -118,16 +131,20 @@ bool gp_stream_cache_collect_waiting(gp_stream_cache *cache, cudaStream_t stream
 
 /* ---- guests ------------------------------------------------------------------ */
 
+void gp_stream_cache_arrive(gp_stream_cache *cache, gp_batch *batch)
+{
+    (void)gp_counter_add_shared(&cache->transit_bytes, batch->bytes);
+    (void)gp_counter_add_shared(&cache->pending_bytes, batch->bytes);
+    (void)gp_counter_add_shared(&cache->pool->remote_frees, batch->count);
+    gp_batch_push(&cache->arrived, batch);
+}
+
 /* All blocks of a guest batch have one home (keep_guest() sees to that). */
 static void send_home(gp_batch *batch, gp_fence *fence)
 {
-    gp_stream_cache *home = gp_address_table_segment(batch->slots[0].base)->home;
     batch->fences[0] = gp_fence_retain(fence);
     batch->fence_count = 1;
-    (void)gp_counter_add_shared(&home->transit_bytes, batch->bytes);
-    (void)gp_counter_add_shared(&home->pending_bytes, batch->bytes);
-    (void)gp_counter_add_shared(&home->pool->remote_frees, batch->count);
-    gp_batch_push(&home->arrived, batch);
+    gp_stream_cache_arrive(gp_address_table_segment(batch->slots[0].base)->home, batch);
 }
 
 void gp_stream_cache_send_guests(gp_stream_cache *cache, cudaStream_t stream)
@@ -174,14 +191,13 @@ static void drop_batches(gp_pool *pool, gp_batch *batch)
 {
     while (batch != NULL) {
         gp_batch *next = batch->next;
-        free(batch->loan);
         gp_batch_drop_fences(&pool->fences, batch);
         gp_batch_put(&pool->batches, batch);
         batch = next;
     }
 }
 
-void gp_stream_cache_drop_batches(gp_stream_cache *cache)
+void gp_stream_cache_drop_all(gp_stream_cache *cache)
 {
     drop_batches(cache->pool, gp_batch_take_all(&cache->returned));
     drop_batches(cache->pool, gp_batch_take_all(&cache->arrived));
@@ -189,4 +205,9 @@ void gp_stream_cache_drop_batches(gp_stream_cache *cache)
     drop_batches(cache->pool, cache->guests);
     cache->waiting = NULL;
     cache->guests = NULL;
+    while (cache->chunks.first != NULL) {
+        gp_segment *chunk = cache->chunks.first;
+        gp_segment_unlink(&cache->chunks, chunk);
+        free(chunk);
+    }
 }

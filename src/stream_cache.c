@@ -55,34 +55,46 @@ static bool cut(gp_stream_cache *cache, const gp_request *request, gp_slot *slot
         *status = gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
         return false;
     }
-
-    if (gp_request_is_large(request))
-        atomic_store_explicit(&page->large, request->bytes, memory_order_relaxed);
     slot->base = base;
     slot->record = gp_page_record(page, base);
     gp_record_set(slot->record, request->size_class | GP_STATE_CACHED);
 
-    gp_segment *segment = gp_address_table_segment(base);
-    GP_ASSERT(segment->home == cache);
-    segment->taken_bytes += request->bytes;
+    gp_segment *chunk = gp_address_table_segment(base);
+    GP_ASSERT(chunk->home == cache);
+    if (chunk->taken_bytes == 0)
+        gp_counter_sub(&cache->free_chunks, 1);
+    chunk->taken_bytes += request->bytes;
     gp_counter_sub(&cache->free_bytes, request->bytes);
     return true;
 }
 
-/* A span of one of the cache's own segments is free again. */
-static void uncut(gp_stream_cache *cache, gp_segment *segment, gp_span span, gp_order order)
+/* A second free chunk is one too many: it may serve as a large block. */
+static void let_chunk_go(gp_stream_cache *cache)
 {
-    GP_ASSERT(segment->home == cache && segment->taken_bytes >= span.bytes);
+    gp_span span;
+    if (!gp_whole_blocks_is_full(&cache->whole) &&
+        gp_stream_cache_remove_chunk_locked(cache, UINT64_MAX, true, &span))
+        gp_stream_cache_keep_whole_locked(cache, span);
+}
+
+/* A block of one of the cache's own chunks is free again. */
+static void uncut(gp_stream_cache *cache, gp_segment *chunk, gp_span span, gp_order order)
+{
+    GP_ASSERT(chunk->home == cache && chunk->taken_bytes >= span.bytes);
     cache->pool->policy.give(cache->policy, span);
-    segment->taken_bytes -= span.bytes;
     gp_counter_add(&cache->free_bytes, span.bytes);
     if (order == GP_ORDERED_HERE) {
-        segment->last_give = ++cache->gives;
+        chunk->last_give = ++cache->gives;
         gp_counter_add(&cache->uncovered_bytes, span.bytes);
+    }
+    chunk->taken_bytes -= span.bytes;
+    if (chunk->taken_bytes == 0) {
+        gp_counter_add(&cache->free_chunks, 1);
+        let_chunk_go(cache);
     }
 }
 
-static size_t slot_bytes(gp_slot slot)
+size_t gp_slot_bytes(gp_slot slot)
 {
     uint32_t value = gp_record_get(slot.record);
     if ((value & GP_RECORD_CLASS_MASK) != GP_CLASS_LARGE)
@@ -120,15 +132,22 @@ static void keep_guest(gp_stream_cache *cache, gp_slot slot, size_t bytes,
 
 void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_order order)
 {
-    size_t bytes = slot_bytes(slot);
+    const gp_span span = {.base = slot.base, .bytes = gp_slot_bytes(slot)};
     gp_segment *segment = gp_address_table_segment(slot.base);
-    if (GP_UNLIKELY(segment->home != cache)) {
-        keep_guest(cache, slot, bytes, segment->home);
-        return;
-    }
     uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
-    gp_record_set(slot.record, size_class | GP_STATE_FREED);
-    uncut(cache, segment, (gp_span){.base = slot.base, .bytes = bytes}, order);
+    if (size_class == GP_CLASS_LARGE) {
+        if (order == GP_ORDERED_HERE) {
+            gp_stream_cache_keep_whole_locked(cache, span);
+        } else {
+            gp_record_set(slot.record, size_class | GP_STATE_FREED);
+            gp_commons_give(span);
+        }
+    } else if (GP_UNLIKELY(segment->home != cache)) {
+        keep_guest(cache, slot, span.bytes, segment->home);
+    } else {
+        gp_record_set(slot.record, size_class | GP_STATE_FREED);
+        uncut(cache, segment, span, order);
+    }
 }
 
 /* What other threads flushed while the lock was taken. */
@@ -149,7 +168,7 @@ bool gp_stream_cache_drain_locked(gp_stream_cache *cache)
     return true;
 }
 
-/* ---- the interface --------------------------------------------------------- */
+/* ---- small blocks ----------------------------------------------------------- */
 
 gp_status gp_stream_cache_take(gp_stream_cache *cache, const gp_request *request, gp_slot *slots,
                                uint32_t want, uint32_t *got)
@@ -185,7 +204,7 @@ static bool push_returned(gp_stream_cache *cache, const gp_slot *slots, uint32_t
         return false;
 
     for (uint32_t i = 0; i < count; i++)
-        gp_batch_add(batch, slots[i], slot_bytes(slots[i]));
+        gp_batch_add(batch, slots[i], gp_slot_bytes(slots[i]));
     (void)gp_counter_add_shared(&cache->transit_bytes, batch->bytes);
     gp_batch_push(&cache->returned, batch);
     return true;
@@ -207,159 +226,65 @@ void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_
     }
 }
 
-/* ---- segments ----------------------------------------------------------------- */
+/* ---- chunks -------------------------------------------------------------------- */
 
-static void link_segment(gp_stream_cache *cache, gp_segment *segment)
+gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span)
 {
-    segment->prev = NULL;
-    segment->next = cache->segments;
-    if (segment->next != NULL)
-        segment->next->prev = segment;
-    cache->segments = segment;
-}
+    gp_segment *chunk = calloc(1, sizeof(*chunk));
+    if (chunk == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a chunk");
+    /* It was a block; its record, if it is ever one again, needs the page. */
+    gp_page *page = gp_page_store_at(&cache->pool->pages, span.base);
+    if (page == NULL) {
+        free(chunk);
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
+    }
+    gp_record_set(gp_page_record(page, span.base), GP_STATE_NONE);
+    chunk->span = span;
+    chunk->home = cache;
+    chunk->lender = gp_address_table_segment(span.base);
+    chunk->commons = chunk->lender->commons;
 
-static void unlink_segment(gp_stream_cache *cache, gp_segment *segment)
-{
-    if (segment->prev != NULL)
-        segment->prev->next = segment->next;
-    else
-        cache->segments = segment->next;
-    if (segment->next != NULL)
-        segment->next->prev = segment->prev;
-}
-
-gp_status gp_stream_cache_add_segment(gp_stream_cache *cache, gp_segment *segment, gp_order order)
-{
     gp_stream_cache_lock(cache);
-    gp_status status = cache->pool->policy.add_segment(cache->policy, segment->span);
+    gp_status status = cache->pool->policy.add_segment(cache->policy, span);
     if (status == GP_OK) {
-        segment->home = cache;
-        segment->taken_bytes = 0;
-        segment->last_give = 0;
-        if (order == GP_ORDERED_HERE) {
-            /* A third stream needs a fence that is recorded after this. */
-            segment->last_give = ++cache->gives;
-            gp_counter_add(&cache->uncovered_bytes, segment->span.bytes);
-        }
-        link_segment(cache, segment);
-        gp_address_table_assign(segment->span.base, segment->span.bytes, segment);
-        gp_counter_add(&cache->free_bytes, segment->span.bytes);
-        gp_counter_add(&cache->loans, gp_segment_is_loan(segment));
+        chunk->last_give = ++cache->gives;
+        gp_counter_add(&cache->uncovered_bytes, span.bytes);
+        gp_segment_link(&cache->chunks, chunk);
+        gp_address_table_assign(span.base, span.bytes, chunk);
+        gp_counter_add(&cache->free_bytes, span.bytes);
+        gp_counter_add(&cache->free_chunks, 1);
     }
     gp_stream_cache_unlock(cache);
 
-    if (status != GP_OK)
-        return gp_error_set(status, "no host memory for a segment");
-    return GP_OK;
+    if (status == GP_OK)
+        return GP_OK;
+    free(chunk);
+    return gp_error_set(status, "no host memory for a chunk");
 }
 
-static bool is_chosen(const gp_segment *segment, gp_segment_choice choice)
+static gp_segment *find_free_chunk(const gp_stream_cache *cache, uint64_t limit)
 {
-    switch (choice) {
-    case GP_SEGMENT_NATIVE:
-        return !gp_segment_is_loan(segment);
-    case GP_SEGMENT_LOAN:
-        return gp_segment_is_loan(segment);
-    default:
-        return true;
-    }
+    gp_segment *chunk = cache->chunks.first;
+    while (chunk != NULL && (chunk->taken_bytes != 0 || chunk->last_give > limit))
+        chunk = chunk->next;
+    return chunk;
 }
 
-/* Smallest wholly free segment within the limits; ties by address. */
-static gp_segment *find_segment(gp_stream_cache *cache, gp_segment_choice choice, size_t min_bytes,
-                                size_t max_bytes, uint64_t limit)
+bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit, bool spare,
+                                         gp_span *span)
 {
-    gp_segment *best = NULL;
-    for (gp_segment *segment = cache->segments; segment != NULL; segment = segment->next) {
-        size_t bytes = segment->span.bytes;
-        if (segment->taken_bytes != 0 || segment->last_give > limit || bytes < min_bytes ||
-            bytes > max_bytes || !is_chosen(segment, choice))
-            continue;
-        if (best == NULL || bytes < best->span.bytes ||
-            (bytes == best->span.bytes && segment->span.base < best->span.base))
-            best = segment;
-    }
-    return best;
-}
-
-gp_segment *gp_stream_cache_remove_segment(gp_stream_cache *cache, gp_segment_choice choice,
-                                           size_t min_bytes, size_t max_bytes, uint64_t limit)
-{
-    gp_stream_cache_lock(cache);
-    gp_segment *segment = find_segment(cache, choice, min_bytes, max_bytes, limit);
-    if (segment != NULL) {
-        bool removed = cache->pool->policy.remove_segment(cache->policy, segment->span.base);
-        GP_ASSERT(removed);
-        if (removed) {
-            unlink_segment(cache, segment);
-            gp_counter_sub(&cache->free_bytes, segment->span.bytes);
-            gp_counter_sub(&cache->loans, gp_segment_is_loan(segment));
-        } else {
-            segment = NULL; /* A policy that keeps a free segment to itself. */
-        }
-    }
-    gp_stream_cache_unlock(cache);
-    return segment;
-}
-
-/* ---- loans ---------------------------------------------------------------------- */
-
-static bool cut_span(gp_stream_cache *cache, size_t bytes, uint64_t limit, gp_segment *loan)
-{
-    uintptr_t base;
-    if (!cache->pool->policy.take(cache->policy, bytes, GP_PAGE_BYTES, &base))
+    if (gp_counter_get(&cache->free_chunks) < (spare ? 2 : 1))
+        return false;
+    gp_segment *chunk = find_free_chunk(cache, limit);
+    if (chunk == NULL || !cache->pool->policy.remove_segment(cache->policy, chunk->span.base))
         return false;
 
-    /* Out of native segments only: a loan out of a loan could come to lie inside a
-     * segment of its own borrower. */
-    gp_segment *lender = gp_address_table_segment(base);
-    if (lender->last_give > limit || gp_segment_is_loan(lender)) {
-        cache->pool->policy.give(cache->policy, (gp_span){.base = base, .bytes = bytes});
-        return false;
-    }
-    lender->taken_bytes += bytes;
-    gp_counter_sub(&cache->free_bytes, bytes);
-    loan->span = (gp_span){.base = base, .bytes = bytes};
-    loan->lender = lender;
+    *span = chunk->span;
+    gp_segment_unlink(&cache->chunks, chunk);
+    gp_counter_sub(&cache->free_bytes, span->bytes);
+    gp_counter_sub(&cache->free_chunks, 1);
+    gp_address_table_assign(span->base, span->bytes, chunk->lender);
+    free(chunk);
     return true;
-}
-
-gp_segment *gp_stream_cache_cut_loan(gp_stream_cache *cache, size_t bytes, uint64_t limit)
-{
-    gp_segment *loan = calloc(1, sizeof(*loan));
-    if (loan == NULL)
-        return NULL;
-
-    gp_stream_cache_lock(cache);
-    bool found = cut_span(cache, bytes, limit, loan);
-    gp_stream_cache_unlock(cache);
-
-    if (!found) {
-        free(loan);
-        return NULL;
-    }
-    return loan;
-}
-
-void gp_stream_cache_end_loan_locked(gp_stream_cache *cache, gp_segment *loan, gp_order order)
-{
-    gp_address_table_assign(loan->span.base, loan->span.bytes, loan->lender);
-    uncut(cache, loan->lender, loan->span, order);
-    free(loan);
-}
-
-void gp_stream_cache_end_loan(gp_stream_cache *cache, gp_segment *loan, gp_order order)
-{
-    gp_stream_cache_lock(cache);
-    gp_stream_cache_end_loan_locked(cache, loan, order);
-    gp_stream_cache_unlock(cache);
-}
-
-bool gp_stream_cache_is_empty(gp_stream_cache *cache)
-{
-    gp_stream_cache_lock(cache);
-    bool empty = cache->segments == NULL && cache->waiting == NULL && cache->guests == NULL &&
-                 atomic_load(&cache->returned) == NULL && atomic_load(&cache->arrived) == NULL;
-    gp_stream_cache_unlock(cache);
-    return empty;
 }

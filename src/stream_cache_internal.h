@@ -4,13 +4,26 @@
 
 #include "stream_cache.h"
 
-/* A block comes back, its order settled: into the policy, or to the guests. */
+/* Is a block that comes in ordered on this stream only, or has the device, as seen
+ * by the host, completed every use of it, so that no fence is needed ever after? */
+typedef enum gp_order { GP_ORDERED_HERE, GP_ORDERED_EVERYWHERE } gp_order;
+
+/* A block comes back, its order settled: into the policy, to the guests, among the
+ * whole blocks (which have room), or to the commons. */
 void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_order order);
 
 /* Take in what was flushed without the lock. True if there was something. */
 bool gp_stream_cache_drain_locked(gp_stream_cache *cache);
 
-/* As gp_stream_cache_end_loan(). */
-void gp_stream_cache_end_loan_locked(gp_stream_cache *cache, gp_segment *loan, gp_order order);
+/* Keep a span that was just freed on this stream. There is room. */
+void gp_stream_cache_keep_whole_locked(gp_stream_cache *cache, gp_span span);
+
+/* Take a wholly free chunk out of the policy, freed no later than `limit`, and
+ * not the last one if `spare`. False if there is none. */
+bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit, bool spare,
+                                         gp_span *span);
+
+/* Size of the block in a slot. */
+size_t gp_slot_bytes(gp_slot slot);
 
 #endif

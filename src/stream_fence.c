@@ -43,7 +43,8 @@ static void advance_locked(gp_stream_cache *cache)
     if (passed == 0)
         return;
 
-    cache->completed_gives = cache->fences[passed - 1]->covers;
+    if (cache->fences[passed - 1]->covers > cache->completed_gives)
+        cache->completed_gives = cache->fences[passed - 1]->covers;
     /* The newest stays: it may still cover everything that came back. */
     uint32_t drop = passed == cache->fence_count ? passed - 1 : passed;
     for (uint32_t i = 0; i < drop; i++)
@@ -110,6 +111,37 @@ gp_fence *gp_stream_cache_fence(gp_stream_cache *cache, bool known, cudaStream_t
         return NULL;
     offer(cache, fence);
     return fence;
+}
+
+/* What came back before the question is complete if the answer is yes. */
+static bool ask_idle(gp_stream_cache *cache, cudaStream_t stream)
+{
+    gp_pool *pool = cache->pool;
+    gp_stream_cache_lock(cache);
+    uint64_t gives = cache->gives;
+    gp_stream_cache_unlock(cache);
+
+    bool idle = false;
+    (void)gp_counter_add_shared(&pool->fences.queries, 1);
+    if (pool->backend->ops->stream_query(pool->backend, stream, &idle) != GP_OK || !idle)
+        return false;
+
+    gp_stream_cache_lock(cache);
+    if (gives > cache->completed_gives)
+        cache->completed_gives = gives;
+    gp_stream_cache_unlock(cache);
+    return true;
+}
+
+bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t stream)
+{
+    bool pinned = !known && gp_stream_cache_pin(cache, &stream);
+    if (!known && !pinned)
+        return false;
+    bool idle = ask_idle(cache, stream);
+    if (pinned)
+        gp_stream_cache_unpin(cache);
+    return idle;
 }
 
 uint64_t gp_stream_cache_progress(gp_stream_cache *cache)

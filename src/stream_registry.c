@@ -131,8 +131,10 @@ static void inherit(gp_stream_cache *cache, uint64_t id)
     gp_stream_cache_lock(cache);
     cache->stream_id = id;
     cache->gives++;
-    for (gp_segment *segment = cache->segments; segment != NULL; segment = segment->next)
-        segment->last_give = cache->gives;
+    for (gp_segment *chunk = cache->chunks.first; chunk != NULL; chunk = chunk->next)
+        chunk->last_give = cache->gives;
+    for (uint32_t i = 0; i < cache->whole.count; i++)
+        cache->whole.blocks[i].give = cache->gives;
     gp_stream_cache_unlock(cache);
 }
 

@@ -1,151 +1,210 @@
 #include "supply.h"
 
+#include <sched.h>
+
+#include "clock.h"
 #include "error.h"
 #include "pool.h"
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
 
-enum { RUNG_COLLECT, RUNG_SHARE, RUNG_WAIT_OWN, RUNG_WAIT_SHARE, RUNG_GROW };
-
-/* Small blocks are cut from chunks, which policies ask of a segment whole. */
+/* Small blocks are cut from chunks of this size, twice the largest of them, or
+ * from what there is down to the least. */
 #define CHUNK_BYTES ((size_t)2 << 20)
 #define LEAST_CHUNK_BYTES ((size_t)128 << 10)
 
-/* A policy that still has no room after so much was brought is at fault. */
-#define MOST_GROWTHS 8
+/* How long an allocation that is about to fail waits for work that is under way.
+ * Bounded, since what it waits for may wait for the caller. */
+#define LAST_WAIT_NS 10000000
 
-void gp_supply_begin(gp_supply *supply, gp_stream_cache *cache, cudaStream_t stream,
-                     const gp_request *request)
+/* How long a growing thread waits for gp's own stream to pass the allocation. */
+#define ALLOCATION_WAIT_NS 1000000
+
+/* ---- without growth ------------------------------------------------------------- */
+
+static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
 {
-    *supply = (gp_supply){.cache = cache, .stream = stream, .request = request};
+    return fit->chunk ? &pool->chunks : &pool->large;
 }
 
-/* ---- what is needed ------------------------------------------------------------ */
-
-/* Room in which the request certainly fits, wherever it is aligned. */
-static size_t least_bytes(const gp_request *request)
+static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    size_t bytes = request->bytes;
-    if (request->alignment > GP_PAGE_BYTES)
-        bytes += request->alignment;
-    if (!gp_request_is_large(request)) {
-        size_t buddy = LEAST_CHUNK_BYTES;
-        while (buddy < bytes)
-            buddy *= 2;
-        bytes = buddy;
+    return gp_commons_take(commons_for(supply->cache->pool, fit), fit->least, fit->alignment, span);
+}
+
+/* What needs no other stream. */
+static bool take_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
+{
+    gp_stream_cache *cache = supply->cache;
+    if (gp_stream_cache_take_whole(cache, fit, UINT64_MAX, span) || take_commons(supply, fit, span))
+        return true;
+    if (gp_counter_get(&cache->transit_bytes) > 0) {
+        if (gp_stream_cache_collect(cache) && take_commons(supply, fit, span))
+            return true;
+        if (gp_stream_cache_take_waiting(cache, fit, span))
+            return true;
     }
-    return gp_round_up(bytes, GP_PAGE_BYTES);
+    /* Blocks of other sizes, kept for this stream, may make room once joined. */
+    return gp_share_reclaim(cache, true, supply->stream) && take_commons(supply, fit, span);
 }
 
-static size_t wanted_bytes(const gp_supply *supply)
+static bool take_behind_wait(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    size_t least = least_bytes(supply->request);
-    if (gp_request_is_large(supply->request))
-        return least;
-    size_t chunk = 2 * supply->cache->pool->config.large_bytes;
-    chunk = chunk > CHUNK_BYTES ? chunk : CHUNK_BYTES;
-    return least > chunk ? least : chunk;
+    gp_stream_cache *cache = supply->cache;
+    if (gp_counter_get(&cache->transit_bytes) > 0 &&
+        gp_stream_cache_collect_waiting(cache, supply->stream) &&
+        gp_stream_cache_take_whole(cache, fit, UINT64_MAX, span))
+        return true;
+    return gp_share_borrow(cache, supply->stream, fit, span);
+}
+
+static bool take_shared(const gp_supply *supply, const gp_fit *fit, gp_span *span)
+{
+    gp_pool *pool = supply->cache->pool;
+    switch (pool->config.share) {
+    case GP_SHARE_NEVER:
+        return false;
+    case GP_SHARE_COMPLETED:
+        return gp_share_reclaim_others(pool, supply->cache, fit, span);
+    default:
+        return gp_share_reclaim_others(pool, supply->cache, fit, span) ||
+               take_behind_wait(supply, fit, span);
+    }
+}
+
+static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                     gp_supply_source *source)
+{
+    *source = GP_SUPPLY_OWN;
+    if (take_own(supply, fit, span))
+        return true;
+    *source = GP_SUPPLY_SHARED;
+    return take_shared(supply, fit, span);
 }
 
 /* ---- growth ---------------------------------------------------------------------- */
 
-static gp_status add_grown(gp_supply *supply, size_t bytes)
+/* gp's own stream does nothing but this, so the allocation is complete within
+ * microseconds; then the rest of the segment is for any stream. */
+static bool wait_for_allocation(gp_fence_store *fences, gp_fence *fence)
+{
+    const uint64_t start = gp_clock_ns();
+    do {
+        if (gp_fence_poll(fences, fence))
+            return true;
+    } while (gp_clock_ns() - start < ALLOCATION_WAIT_NS);
+    return false;
+}
+
+/* If it does take longer, the caller's stream waits, and has the segment alone. */
+static gp_status add_for_caller(const gp_supply *supply, gp_segment *segment, gp_fence *fence,
+                                const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
+    if (gp_page_store_at(&pool->pages, segment->span.base) == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
+    gp_status status = gp_fence_wait(&pool->fences, fence, supply->stream);
+    if (status != GP_OK)
+        return status;
+    *span = segment->span;
+    return gp_commons_add_taken_segment(commons_for(pool, fit), segment);
+}
+
+static gp_status add_segment(const gp_supply *supply, gp_segment *segment, cudaStream_t own_stream,
+                             const gp_fit *fit, gp_span *span)
+{
+    gp_pool *pool = supply->cache->pool;
+    gp_fence *fence;
+    gp_status status = gp_fence_record(&pool->fences, own_stream, 0, 0, &fence);
+    if (status != GP_OK)
+        return status;
+    if (wait_for_allocation(&pool->fences, fence))
+        status = gp_commons_add_segment(commons_for(pool, fit), segment, fit->least, fit->alignment,
+                                        span);
+    else
+        status = add_for_caller(supply, segment, fence, fit, span);
+    gp_fence_release(&pool->fences, fence);
+    return status;
+}
+
+static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit *fit, gp_span *span)
+{
+    gp_pool *pool = supply->cache->pool;
+    cudaStream_t own_stream;
     gp_segment *segment;
-    gp_status status = gp_global_tier_take_segment(&pool->global, bytes, supply->stream, &segment);
+    gp_status status = gp_global_tier_own_stream(&pool->global, &own_stream);
+    if (status == GP_OK)
+        status = gp_global_tier_take_segment(&pool->global, bytes, own_stream, &segment);
     if (status != GP_OK)
         return status;
 
-    status = gp_stream_cache_add_segment(supply->cache, segment, GP_ORDERED_HERE);
-    if (status != GP_OK)
-        (void)gp_global_tier_give_segment(&pool->global, segment, supply->stream);
+    const gp_span all = segment->span;
+    status = add_segment(supply, segment, own_stream, fit, span);
+    /* Host memory is all it can lack; nothing of the segment was used. */
+    if (status == GP_ERR_OUT_OF_HOST_MEMORY) {
+        gp_page_store_retire(&pool->pages, all.base, all.bytes);
+        (void)gp_global_tier_give_segment(&pool->global, segment, own_stream);
+    }
     return status;
 }
 
 /* The pool is about to pass its peak, or its limit: what lies wholly free goes
  * back first, so that memory is not held twice in pieces of the wrong size. */
-static void make_room(gp_supply *supply, size_t bytes)
+static void make_room(gp_pool *pool, size_t bytes)
 {
-    gp_global_tier *global = &supply->cache->pool->global;
-    const gp_release_caller caller = {.cache = supply->cache, .stream = supply->stream};
-
+    gp_global_tier *global = &pool->global;
     uint64_t ceiling = gp_counter_get(&global->reserved_ever_high);
-    if (!gp_global_tier_allows(global, bytes) && global->max_bytes < ceiling + bytes)
+    if (!gp_global_tier_allows(global, bytes) && global->max_bytes < ceiling)
         ceiling = global->max_bytes;
-    if (gp_counter_get(&global->reserved) + bytes <= ceiling)
-        return;
-    gp_release_down_to(supply->cache->pool, caller, ceiling > bytes ? ceiling - bytes : 0);
+    if (gp_counter_get(&global->reserved) + bytes > ceiling &&
+        gp_release_down_to(pool, ceiling > bytes ? ceiling - bytes : 0))
+        (void)gp_release_trim(pool, 0);
 }
 
-static gp_status grow_once(gp_supply *supply)
+/* Room in which the request fits wherever the segment starts. */
+static size_t bytes_to_grow(const gp_fit *fit)
 {
-    size_t step = supply->cache->pool->config.segment_bytes;
-    size_t bytes = gp_round_up(wanted_bytes(supply), step);
-    make_room(supply, bytes);
-    return add_grown(supply, bytes);
+    return fit->least + (fit->alignment > GP_PAGE_BYTES ? fit->alignment : 0);
 }
 
-/* The last try, with everything free given back and no byte too many. */
-static gp_status grow_desperately(gp_supply *supply)
+static gp_status grow(const gp_supply *supply, const gp_fit *fit, size_t step, gp_span *span)
 {
-    gp_pool *pool = supply->cache->pool;
-    const gp_release_caller caller = {.cache = supply->cache, .stream = supply->stream};
-    gp_release_down_to(pool, caller, 0);
-    (void)gp_global_tier_trim(&pool->global, 0);
-    return add_grown(supply, least_bytes(supply->request));
+    size_t bytes = gp_round_up(bytes_to_grow(fit), step);
+    make_room(supply->cache->pool, bytes);
+    return add_native(supply, bytes, fit, span);
 }
 
-static gp_status grow(gp_supply *supply, bool *grew)
-{
-    gp_global_tier *global = &supply->cache->pool->global;
-    *grew = gp_global_tier_begin_growth(global);
-    if (!*grew)
-        return GP_OK;
-    gp_status status = supply->desperate ? grow_desperately(supply) : grow_once(supply);
-    gp_global_tier_end_growth(global);
-    return status;
-}
-
-/* ---- the rungs ---------------------------------------------------------------------- */
-
-static bool borrow(gp_supply *supply, bool may_wait)
-{
-    size_t wanted = wanted_bytes(supply);
-    size_t least = least_bytes(supply->request);
-    bool moved = gp_share_borrow(supply->cache, supply->stream, wanted, may_wait);
-    if (!moved && least < wanted)
-        moved = gp_share_borrow(supply->cache, supply->stream, least, may_wait);
-    if (moved)
-        supply->source = GP_SUPPLY_SHARED;
-    return moved;
-}
-
-static bool climb(gp_supply *supply)
-{
-    gp_share_mode mode = supply->cache->pool->config.share;
-    switch (supply->rung) {
-    case RUNG_COLLECT:
-        return gp_stream_cache_collect(supply->cache);
-    case RUNG_SHARE:
-        return mode != GP_SHARE_NEVER && borrow(supply, false);
-    case RUNG_WAIT_OWN:
-        return mode == GP_SHARE_WAIT &&
-               gp_stream_cache_collect_waiting(supply->cache, supply->stream);
-    case RUNG_WAIT_SHARE:
-        return mode == GP_SHARE_WAIT && borrow(supply, true);
-    default:
-        return false;
-    }
-}
+/* ---- when growth fails -------------------------------------------------------------- */
 
 static bool is_exhaustion(gp_status status)
 {
     return status == GP_ERR_OUT_OF_MEMORY || status == GP_ERR_LIMIT;
 }
 
-static gp_status fail(const gp_supply *supply, gp_status status)
+static bool has_pending(gp_pool *pool)
+{
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache; cache = cache->next) {
+        if (gp_counter_get(&cache->pending_bytes) > 0 || gp_counter_get(&cache->whole.bytes) > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Work that is under way may leave what is needed. */
+static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                             gp_supply_source *source)
+{
+    const uint64_t start = gp_clock_ns();
+    do {
+        if (take_any(supply, fit, span, source))
+            return true;
+        (void)sched_yield();
+    } while (has_pending(supply->cache->pool) && gp_clock_ns() - start < LAST_WAIT_NS);
+    return false;
+}
+
+static gp_status fail(const gp_supply *supply, size_t bytes, gp_status status)
 {
     gp_pool *pool = supply->cache->pool;
     uint64_t reserved = gp_counter_get(&pool->global.reserved);
@@ -154,40 +213,120 @@ static gp_status fail(const gp_supply *supply, gp_status status)
     (void)pool->backend->ops->mem_info(pool->backend, &free_bytes, &total_bytes);
     return gp_error_set(status,
                         "%zu bytes asked; reserved %llu, device free %zu of %zu; tried: own "
-                        "arrivals, other streams, flush of all thread caches, release of free "
-                        "segments, trim, growth",
-                        supply->request->bytes, (unsigned long long)reserved, free_bytes,
-                        total_bytes);
+                        "blocks, commons, other streams, flush of all thread caches, a wait for "
+                        "pending work, release of free segments, trim, growth",
+                        bytes, (unsigned long long)reserved, free_bytes, total_bytes);
 }
 
-gp_status gp_supply_next(gp_supply *supply)
+static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    for (; supply->rung < RUNG_GROW; supply->rung++) {
-        if (climb(supply))
+    gp_pool *pool = supply->cache->pool;
+    (void)gp_release_down_to(pool, 0);
+    (void)gp_release_trim(pool, 0);
+    gp_status status = grow(supply, fit, GP_PAGE_BYTES, span);
+    return is_exhaustion(status) ? fail(supply, fit->least, status) : status;
+}
+
+/* ---- a span --------------------------------------------------------------------------- */
+
+/* One thread grows; whoever waited for it looks everywhere again first. */
+static gp_status find_or_grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                              gp_supply_source *source)
+{
+    gp_global_tier *global = &supply->cache->pool->global;
+    for (;;) {
+        if (take_any(supply, fit, span, source))
             return GP_OK;
+        if (gp_global_tier_begin_growth(global))
+            break;
     }
+    gp_status status = grow(supply, fit, supply->cache->pool->config.segment_bytes, span);
+    gp_global_tier_end_growth(global);
+    *source = GP_SUPPLY_GROWN;
+    return status;
+}
 
-    if (supply->growths == MOST_GROWTHS)
-        return gp_error_set(GP_ERR_OUT_OF_MEMORY, "policy %s has no room for %zu bytes",
-                            supply->cache->pool->policy.name, supply->request->bytes);
-    bool grew;
-    gp_status status = grow(supply, &grew);
-    if (status == GP_OK) {
-        if (grew) {
-            supply->source = GP_SUPPLY_GROWN;
-            supply->growths++;
-        } else {
-            supply->rung = RUNG_COLLECT; /* Another thread grew; look everywhere again. */
-        }
-        return GP_OK;
-    }
-    if (!is_exhaustion(status))
-        return status;
-    if (supply->desperate)
-        return fail(supply, status);
-
+static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                              gp_supply_source *source)
+{
+    gp_global_tier *global = &supply->cache->pool->global;
     gp_revocation_flush_all(supply->cache->pool);
-    supply->desperate = true;
-    supply->rung = RUNG_COLLECT;
+    do {
+        if (wait_for_pending(supply, fit, span, source))
+            return GP_OK;
+    } while (!gp_global_tier_begin_growth(global));
+    gp_status status = grow_at_last(supply, fit, span);
+    gp_global_tier_end_growth(global);
+    *source = GP_SUPPLY_GROWN;
+    return status;
+}
+
+/* ---- the interface -------------------------------------------------------------------- */
+
+/* The span is a block from here on, so that it can come back as one. */
+static gp_status make_block(const gp_supply *supply, gp_span span)
+{
+    gp_page *page = gp_page_store_at(&supply->cache->pool->pages, span.base);
+    if (page == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
+    atomic_store_explicit(&page->large, span.bytes, memory_order_relaxed);
+    gp_record_set(gp_page_record(page, span.base), GP_CLASS_LARGE | GP_STATE_CACHED);
     return GP_OK;
+}
+
+/* Only a span out of the commons or the native pool can lack a page. */
+static gp_status make_block_or_return(const gp_supply *supply, gp_span span)
+{
+    gp_status status = make_block(supply, span);
+    if (status != GP_OK)
+        gp_commons_give(span);
+    return status;
+}
+
+gp_status gp_supply_large(const gp_supply *supply, const gp_request *request, gp_span *span,
+                          gp_supply_source *source)
+{
+    const gp_fit fit = {
+        .least = request->bytes,
+        .most = request->bytes + request->bytes / 8,
+        .alignment = request->alignment,
+    };
+    gp_status status = find_or_grow(supply, &fit, span, source);
+    if (is_exhaustion(status))
+        status = find_at_last(supply, &fit, span, source);
+    return status == GP_OK ? make_block_or_return(supply, *span) : status;
+}
+
+static size_t least_chunk(const gp_request *request)
+{
+    size_t least = LEAST_CHUNK_BYTES;
+    while (least < request->bytes + request->alignment)
+        least *= 2;
+    return least;
+}
+
+gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
+                          gp_supply_source *source)
+{
+    size_t twice = 2 * supply->cache->pool->config.large_bytes;
+    size_t chunk = twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
+    size_t least = least_chunk(request);
+    gp_fit fit = {
+        .least = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};
+    fit.most = fit.least;
+
+    gp_span span;
+    gp_status status = find_or_grow(supply, &fit, &span, source);
+    if (is_exhaustion(status)) {
+        fit.least = least;
+        status = find_at_last(supply, &fit, &span, source);
+    }
+    if (status == GP_OK)
+        status = make_block_or_return(supply, span);
+    if (status != GP_OK)
+        return status;
+    status = gp_stream_cache_add_chunk(supply->cache, span);
+    if (status != GP_OK)
+        gp_stream_cache_give_whole(supply->cache, supply->stream, span);
+    return status;
 }

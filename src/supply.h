@@ -1,16 +1,20 @@
 /*
- * Supply: where a stream's memory comes from when its own cache has none.
+ * Supply: where a stream's memory comes from when its own chunks have none: a span
+ * that becomes a large block, or a chunk to cut small ones from.
  *
- * The ladder, searched again after every rung that moved something:
+ * The ladder; every rung is tried before the next:
  *
- *     own arrivals whose fences have completed
- *     other streams' idle memory, completed
- *     both again, behind a queued wait             (GP_SHARE_WAIT)
+ *     whole blocks the stream kept            its own work, no fence needed
+ *     the commons                             complete, no fence needed
+ *     own blocks whose fences have completed, and what they leave in the commons
+ *     own blocks that wait for own work only
+ *     other streams' idle memory that the device is past
+ *     own arrivals, then others' whole blocks, behind a queued wait (GP_SHARE_WAIT)
  *     growth, one thread at a time; before the pool passes its peak, wholly free
- *         segments of all streams go back first
- *     if that fails: every thread cache is flushed, the above once more, then all
- *         free segments go back, the native pool is trimmed, and growth is tried
- *         a last time, by no more than what is needed
+ *         segments go back first
+ *     if that fails: every thread cache is flushed, all of the above once more,
+ *         a bounded wait for what is pending, all free segments go back, the native
+ *         pool is trimmed, and growth is tried a last time, by what is needed
  */
 #ifndef GP_SRC_SUPPLY_H
 #define GP_SRC_SUPPLY_H
@@ -18,25 +22,22 @@
 #include "request.h"
 #include "stream_cache.h"
 
-/* Where the last successful rung took the memory from. */
-typedef enum gp_supply_source { GP_SUPPLY_OWN, GP_SUPPLY_SHARED, GP_SUPPLY_GROWN } gp_supply_source;
-
-/* One allocation's way up the ladder. */
+/* Who asks. */
 typedef struct gp_supply {
-    gp_stream_cache *cache; /* Of the stream that asks. */
-    cudaStream_t stream;    /* Its handle, live and eager. */
-    const gp_request *request;
-    int rung;
-    int growths;
-    bool desperate; /* The caches were flushed; the next failure is final. */
-    gp_supply_source source;
+    gp_stream_cache *cache;
+    cudaStream_t stream; /* Its handle, live and eager. */
 } gp_supply;
 
-void gp_supply_begin(gp_supply *supply, gp_stream_cache *cache, cudaStream_t stream,
-                     const gp_request *request);
+/* Where the memory came from. */
+typedef enum gp_supply_source { GP_SUPPLY_OWN, GP_SUPPLY_SHARED, GP_SUPPLY_GROWN } gp_supply_source;
 
-/* Climb until something moved: GP_OK, look into the cache again. Else what the
- * allocation fails with, text set. */
-gp_status gp_supply_next(gp_supply *supply);
+/* A span ordered on the stream, as large as the request or up to an eighth larger.
+ * It is marked as a block that is cached. Else what the allocation fails with. */
+gp_status gp_supply_large(const gp_supply *supply, const gp_request *request, gp_span *span,
+                          gp_supply_source *source);
+
+/* Another chunk for the stream's policy, with room for the request. */
+gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
+                          gp_supply_source *source);
 
 #endif

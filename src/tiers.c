@@ -1,21 +1,33 @@
 #include "tiers.h"
 
+#include "address_table.h"
+#include "error.h"
 #include "pool.h"
 #include "supply.h"
 
 /* Slow calls between two sweeps of a thread cache. */
 #define SETTLE_EVERY 256u
 
-static bool goes_through_l1(const gp_pool *pool, const gp_request *request)
+/* Chunks for one request; a policy that has no room in so many is at fault. */
+#define MOST_CHUNKS 8
+
+static void count_served(gp_thread_cache *cache, size_t bytes, gp_supply_source source)
 {
-    return !gp_request_is_large(request) && request->alignment == pool->config.alignment;
+    gp_counter_add(&cache->counters->l1_misses, 1);
+    if (source == GP_SUPPLY_SHARED)
+        gp_counter_add(&cache->counters->shared_hits, 1);
+    if (source == GP_SUPPLY_GROWN)
+        gp_counter_add(&cache->counters->l3_hits, 1);
+    gp_thread_cache_count_alloc(cache->counters, bytes);
 }
+
+/* ---- small blocks ------------------------------------------------------------ */
 
 /* One look into what the stream has. */
 static gp_status look(const gp_target *target, const gp_request *request, gp_slot *slot,
                       bool *found)
 {
-    if (goes_through_l1(target->pool, request))
+    if (request->alignment == target->pool->config.alignment)
         return gp_thread_cache_refill(target->cache, request->size_class, slot, found);
 
     uint32_t got = 0;
@@ -24,39 +36,60 @@ static gp_status look(const gp_target *target, const gp_request *request, gp_slo
     return status;
 }
 
-static void count_served(gp_thread_cache *cache, const gp_request *request, gp_supply_source source)
+static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
+                             const gp_request *request, gp_slot *slot, gp_supply_source *source)
 {
-    gp_counter_add(&cache->counters->l1_misses, 1);
-    if (source == GP_SUPPLY_SHARED)
-        gp_counter_add(&cache->counters->shared_hits, 1);
-    if (source == GP_SUPPLY_GROWN)
-        gp_counter_add(&cache->counters->l3_hits, 1);
-    gp_thread_cache_count_alloc(cache->counters, request->bytes);
+    bool found;
+    *source = GP_SUPPLY_OWN;
+    gp_status status = look(target, request, slot, &found);
+    for (int chunks = 0; status == GP_OK && !found; chunks++) {
+        if (chunks == MOST_CHUNKS)
+            return gp_error_set(GP_ERR_OUT_OF_MEMORY, "policy %s has no room for %zu bytes",
+                                target->pool->policy.name, request->bytes);
+        if (gp_counter_get(&supply->cache->transit_bytes) == 0 ||
+            !gp_stream_cache_collect(supply->cache))
+            status = gp_supply_chunk(supply, request, source);
+        if (status == GP_OK)
+            status = look(target, request, slot, &found);
+    }
+    return status;
 }
 
-gp_status gp_tiers_alloc(const gp_target *target, cudaStream_t stream, const gp_request *request,
-                         uintptr_t *base)
-{
-    gp_supply supply;
-    gp_supply_begin(&supply, target->cache->stream, stream, request);
+/* ---- large blocks -------------------------------------------------------------- */
 
+static gp_status alloc_large(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                             size_t *bytes, gp_supply_source *source)
+{
+    gp_span span;
+    gp_status status = gp_supply_large(supply, request, &span, source);
+    if (status != GP_OK)
+        return status;
+    slot->base = span.base;
+    slot->record = gp_page_record(gp_address_table_page(span.base), span.base);
+    *bytes = span.bytes;
+    return GP_OK;
+}
+
+/* ---- the interface ----------------------------------------------------------------- */
+
+gp_status gp_tiers_alloc(const gp_target *target, cudaStream_t stream, const gp_request *request,
+                         gp_span *block)
+{
+    const gp_supply supply = {.cache = target->cache->stream, .stream = stream};
+    gp_supply_source source;
     gp_slot slot;
-    bool found;
-    for (;;) {
-        gp_status status = look(target, request, &slot, &found);
-        if (status == GP_OK && !found)
-            status = gp_supply_next(&supply);
-        if (status != GP_OK) {
-            gp_counter_add(&target->cache->counters->failures, 1);
-            return status;
-        }
-        if (found)
-            break;
+    size_t bytes = request->bytes;
+    gp_status status = gp_request_is_large(request)
+                           ? alloc_large(&supply, request, &slot, &bytes, &source)
+                           : alloc_small(target, &supply, request, &slot, &source);
+    if (status != GP_OK) {
+        gp_counter_add(&target->cache->counters->failures, 1);
+        return status;
     }
 
     gp_record_set(slot.record, request->size_class | GP_STATE_LIVE);
-    count_served(target->cache, request, supply.source);
-    *base = slot.base;
+    count_served(target->cache, bytes, source);
+    *block = (gp_span){.base = slot.base, .bytes = bytes};
     return GP_OK;
 }
 

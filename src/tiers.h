@@ -5,9 +5,10 @@
 #include "thread.h"
 
 /* Serve a request for the stream `stream`, which is live, eager, and the target's.
- * The block's record reads GP_STATE_LIVE. Statuses as gp_alloc_async(). */
+ * The block, whose record reads GP_STATE_LIVE, may be larger than the request.
+ * Statuses as gp_alloc_async(). */
 gp_status gp_tiers_alloc(const gp_target *target, cudaStream_t stream, const gp_request *request,
-                         uintptr_t *base);
+                         gp_span *block);
 
 /* What a slow call owes the others: guests go home, idle memory gets a fence,
  * the thread's cold blocks go to L2, its counters to the pool. */

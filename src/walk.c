@@ -14,14 +14,26 @@ typedef struct walk_state {
     size_t count;
 } walk_state;
 
-static size_t count_segments(gp_pool *pool)
+static size_t count_list(const gp_segment_list *list)
 {
     size_t count = 0;
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        for (const gp_segment *segment = cache->segments; segment; segment = segment->next)
-            count++;
-    }
+    for (const gp_segment *segment = list->first; segment; segment = segment->next)
+        count++;
     return count;
+}
+
+static size_t count_segments(gp_pool *pool)
+{
+    size_t count = count_list(&pool->large.segments) + count_list(&pool->chunks.segments);
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
+        count += count_list(&cache->chunks);
+    return count;
+}
+
+static void add_list(const gp_segment_list *list, walk_state *walk)
+{
+    for (gp_segment *segment = list->first; segment; segment = segment->next)
+        walk->segments[walk->count++] = segment;
 }
 
 static int compare_addresses(const void *left, const void *right)
@@ -37,12 +49,18 @@ static gp_status gather(gp_pool *pool, walk_state *walk)
     walk->segments = malloc((count_segments(pool) + 1) * sizeof(gp_segment *));
     if (walk->segments == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a walk");
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        for (gp_segment *segment = cache->segments; segment; segment = segment->next)
-            walk->segments[walk->count++] = segment;
-    }
+    add_list(&pool->large.segments, walk);
+    add_list(&pool->chunks.segments, walk);
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
+        add_list(&cache->chunks, walk);
     qsort(walk->segments, walk->count, sizeof(gp_segment *), compare_addresses);
     return GP_OK;
+}
+
+/* 0, which is no stream's id, for the commons. */
+static uint64_t stream_id_of(const gp_segment *segment)
+{
+    return segment->home == NULL ? 0 : segment->home->stream_id;
 }
 
 static bool visit_segment(const walk_state *walk, const gp_segment *segment)
@@ -51,7 +69,7 @@ static bool visit_segment(const walk_state *walk, const gp_segment *segment)
         .kind = GP_WALK_SEGMENT,
         .address = (const void *)segment->span.base,
         .bytes = segment->span.bytes,
-        .stream_id = segment->home->stream_id,
+        .stream_id = stream_id_of(segment),
     };
     return walk->visit(&entry, walk->user);
 }
@@ -65,7 +83,7 @@ static bool visit_blocks(const walk_state *walk, const gp_segment *segment)
             .kind = gp_block_state(&block) == GP_STATE_LIVE ? GP_WALK_LIVE : GP_WALK_CACHED,
             .address = (const void *)block.slot.base,
             .bytes = block.bytes,
-            .stream_id = segment->home->stream_id,
+            .stream_id = stream_id_of(segment),
         };
         if (!walk->visit(&entry, walk->user))
             return false;

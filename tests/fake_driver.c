@@ -301,6 +301,12 @@ EXPORT(int, cuEventQuery, (gp_cu_event event))
     return answer_unsafe(__func__);
 }
 
+EXPORT(int, cuStreamQuery, (cudaStream_t stream))
+{
+    (void)stream;
+    return answer_unsafe(__func__);
+}
+
 /* ---- memory ---- */
 
 EXPORT(int, cuMemGetInfo_v2, (size_t * free_bytes, size_t *total_bytes))

@@ -17,7 +17,7 @@
 #if defined(__GNUC__)
 #define GP_API __attribute__((visibility("default")))
 #define GP_NODISCARD __attribute__((warn_unused_result))
-#define GP_PRINTF(format_index, first_index)                                   \
+#define GP_PRINTF(format_index, first_index)                                                       \
     __attribute__((format(printf, format_index, first_index)))
 #else
 #define GP_API

@@ -58,7 +58,8 @@ typedef struct gp_pool_config {
     size_t large_bytes;
 
     /** Segments taken from the native pool are multiples of this many bytes; a
-     *  power of two from 2 MiB to 1 GiB. Default 2 MiB. */
+     *  power of two from 2 MiB to 1 GiB. Default 32 MiB, in which the driver's
+     *  own pools grow. */
     size_t segment_bytes;
 
     /** Most bytes the pool may reserve. Default: no limit but the device. */
@@ -229,8 +230,8 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  * another stream after what was queued so far on @p stream.
  *
  * While @p stream captures: a block that was allocated in a capture is freed by
- * a memory node of the graph; any other block is refused, since the graph may
- * be replayed after the block has found a new owner.
+ * a memory node of the graph. Any other block is parked until the capture ends
+ * and free from then on; a graph that uses it must not be replayed after that.
  *
  * After fork (in the child) and once the process exits, the call does nothing
  * and returns GP_OK: the memory is gone with the process.
@@ -245,7 +246,8 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  * @retval GP_ERR_DOUBLE_FREE       The block is free already.
  * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream.
  * @retval GP_ERR_WRONG_DEVICE      @p stream belongs to another device.
- * @retval GP_ERR_CAPTURE           See above. The block stays live.
+ * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
+ *                                  stream captures. The block stays live.
  *
  * A refused free changes nothing. Never fails for want of memory. Thread-safe.
  *

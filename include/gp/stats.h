@@ -23,16 +23,16 @@ extern "C" {
 typedef struct gp_pool_stats {
     uint32_t struct_bytes; /**< sizeof(gp_pool_stats); set by the caller. */
 
-    uint64_t live_bytes;          /**< Held by callers. */
-    uint64_t live_bytes_high;     /**< Peak since creation or gp_pool_reset_peak(); exact with
-                                       one thread, else up to one L1 bound a thread too low. */
-    uint64_t live_blocks;         /**< Allocations held by callers. */
-    uint64_t cached_bytes;        /**< Free inside gp, wherever. */
-    uint64_t l1_cached_bytes;     /**< Of these, in thread caches. */
-    uint64_t pending_bytes;       /**< Of these, behind a fence not yet seen complete. */
-    uint64_t reserved_bytes;      /**< Held from the native pool. */
-    uint64_t reserved_bytes_high; /**< Its peak. */
-    uint64_t native_reserved_bytes;      /**< What the native pool holds from the device. */
+    uint64_t live_bytes;            /**< Held by callers. */
+    uint64_t live_bytes_high;       /**< Peak since creation or gp_pool_reset_peak(); exact with
+                                         one thread, else up to one L1 bound a thread too low. */
+    uint64_t live_blocks;           /**< Allocations held by callers. */
+    uint64_t cached_bytes;          /**< Free inside gp, wherever. */
+    uint64_t l1_cached_bytes;       /**< Of these, in thread caches. */
+    uint64_t pending_bytes;         /**< Of these, behind a fence not yet seen complete. */
+    uint64_t reserved_bytes;        /**< Held from the native pool. */
+    uint64_t reserved_bytes_high;   /**< Its peak. */
+    uint64_t native_reserved_bytes; /**< What the native pool holds from the device. */
     uint64_t native_reserved_bytes_high; /**< Its peak. */
     uint64_t metadata_bytes;             /**< Host memory of gp for this pool. */
 

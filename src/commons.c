@@ -1,0 +1,144 @@
+#include "commons.h"
+
+#include "address_table.h"
+#include "error.h"
+#include "pool.h"
+
+gp_status gp_commons_init(gp_commons *commons, gp_pool *pool)
+{
+    const gp_policy_params params = {
+        .struct_bytes = sizeof(params),
+        .large_bytes = pool->config.large_bytes,
+    };
+    gp_status status = pool->policy.create(&commons->policy, &params);
+    if (status != GP_OK)
+        return gp_error_set(status, "policy %s could not make an instance", pool->policy.name);
+    commons->pool = pool;
+    (void)pthread_mutex_init(&commons->lock, NULL);
+    return GP_OK;
+}
+
+void gp_commons_destroy(gp_commons *commons)
+{
+    commons->pool->policy.destroy(commons->policy);
+    (void)pthread_mutex_destroy(&commons->lock);
+}
+
+/* ---- under the lock --------------------------------------------------------- */
+
+static bool take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
+{
+    uintptr_t base;
+    if (!commons->pool->policy.take(commons->policy, bytes, alignment, &base))
+        return false;
+    gp_address_table_segment(base)->taken_bytes += bytes;
+    gp_counter_sub(&commons->free_bytes, bytes);
+    *span = (gp_span){.base = base, .bytes = bytes};
+    return true;
+}
+
+static void give_locked(gp_commons *commons, gp_segment *segment, gp_span span)
+{
+    GP_ASSERT(segment->home == NULL && segment->taken_bytes >= span.bytes);
+    commons->pool->policy.give(commons->policy, span);
+    segment->taken_bytes -= span.bytes;
+    gp_counter_add(&commons->free_bytes, span.bytes);
+}
+
+static gp_status add_locked(gp_commons *commons, gp_segment *segment)
+{
+    gp_status status = commons->pool->policy.add_segment(commons->policy, segment->span);
+    if (status != GP_OK)
+        return gp_error_set(status, "no host memory for a segment");
+    segment->home = NULL;
+    segment->commons = commons;
+    segment->taken_bytes = 0;
+    gp_segment_link(&commons->segments, segment);
+    gp_address_table_assign(segment->span.base, segment->span.bytes, segment);
+    gp_counter_add(&commons->free_bytes, segment->span.bytes);
+    return GP_OK;
+}
+
+/* Take all of a segment, whatever else of its size is free. */
+static void take_whole_locked(gp_commons *commons, const gp_segment *segment)
+{
+    gp_span span;
+    if (!take_locked(commons, segment->span.bytes, GP_GRANULE_BYTES, &span) ||
+        span.base == segment->span.base)
+        return;
+    take_whole_locked(commons, segment);
+    give_locked(commons, gp_address_table_segment(span.base), span);
+}
+
+/* ---- the interface -------------------------------------------------------------- */
+
+bool gp_commons_take(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
+{
+    if (gp_counter_get(&commons->free_bytes) < bytes)
+        return false;
+    (void)pthread_mutex_lock(&commons->lock);
+    bool found = take_locked(commons, bytes, alignment, span);
+    (void)pthread_mutex_unlock(&commons->lock);
+    return found;
+}
+
+void gp_commons_give(gp_span span)
+{
+    gp_segment *segment = gp_address_table_segment(span.base);
+    gp_commons *commons = segment->commons;
+    (void)pthread_mutex_lock(&commons->lock);
+    give_locked(commons, segment, span);
+    (void)pthread_mutex_unlock(&commons->lock);
+}
+
+gp_status gp_commons_add_segment(gp_commons *commons, gp_segment *segment, size_t bytes,
+                                 size_t alignment, gp_span *span)
+{
+    (void)pthread_mutex_lock(&commons->lock);
+    gp_status status = add_locked(commons, segment);
+    bool taken = status == GP_OK && take_locked(commons, bytes, alignment, span);
+    (void)pthread_mutex_unlock(&commons->lock);
+
+    if (status == GP_OK && !taken)
+        return gp_error_set(GP_ERR_OUT_OF_MEMORY, "policy %s has no room for %zu bytes",
+                            commons->pool->policy.name, bytes);
+    return status;
+}
+
+gp_status gp_commons_add_taken_segment(gp_commons *commons, gp_segment *segment)
+{
+    (void)pthread_mutex_lock(&commons->lock);
+    gp_status status = add_locked(commons, segment);
+    if (status == GP_OK)
+        take_whole_locked(commons, segment);
+    (void)pthread_mutex_unlock(&commons->lock);
+    return status;
+}
+
+static gp_segment *smallest_free_locked(const gp_commons *commons)
+{
+    gp_segment *best = NULL;
+    for (gp_segment *segment = commons->segments.first; segment; segment = segment->next) {
+        if (segment->taken_bytes == 0 &&
+            (best == NULL || segment->span.bytes < best->span.bytes ||
+             (segment->span.bytes == best->span.bytes && segment->span.base < best->span.base)))
+            best = segment;
+    }
+    return best;
+}
+
+gp_segment *gp_commons_remove_segment(gp_commons *commons)
+{
+    (void)pthread_mutex_lock(&commons->lock);
+    gp_segment *segment = smallest_free_locked(commons);
+    /* A policy may keep a free segment to itself. */
+    if (segment != NULL &&
+        !commons->pool->policy.remove_segment(commons->policy, segment->span.base))
+        segment = NULL;
+    if (segment != NULL) {
+        gp_segment_unlink(&commons->segments, segment);
+        gp_counter_sub(&commons->free_bytes, segment->span.bytes);
+    }
+    (void)pthread_mutex_unlock(&commons->lock);
+    return segment;
+}
