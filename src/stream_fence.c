@@ -129,6 +129,8 @@ static bool ask_idle(gp_stream_cache *cache, cudaStream_t stream)
     gp_stream_cache_lock(cache);
     if (gives > cache->completed_gives)
         cache->completed_gives = gives;
+    if (gives == cache->gives)
+        gp_counter_set(&cache->uncovered_bytes, 0);
     gp_stream_cache_unlock(cache);
     return true;
 }

@@ -33,19 +33,23 @@ static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *sp
     return gp_commons_take(commons_for(supply->cache->pool, fit), fit->least, fit->alignment, span);
 }
 
-/* What needs no other stream. */
+/* What was freed on this stream and nobody else could have. */
 static bool take_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
     gp_stream_cache *cache = supply->cache;
-    if (gp_stream_cache_take_whole(cache, fit, UINT64_MAX, span) || take_commons(supply, fit, span))
+    if (gp_stream_cache_take_whole(cache, fit, UINT64_MAX, span))
         return true;
-    if (gp_counter_get(&cache->transit_bytes) > 0) {
-        if (gp_stream_cache_collect(cache) && take_commons(supply, fit, span))
-            return true;
-        if (gp_stream_cache_take_waiting(cache, fit, span))
-            return true;
-    }
-    /* Blocks of other sizes, kept for this stream, may make room once joined. */
+    return gp_counter_get(&cache->transit_bytes) > 0 &&
+           gp_stream_cache_take_waiting(cache, fit, span);
+}
+
+/* The commons, with what this stream leaves to them: blocks of other sizes may make
+ * room once they are joined. */
+static bool take_common(const gp_supply *supply, const gp_fit *fit, gp_span *span)
+{
+    gp_stream_cache *cache = supply->cache;
+    if (take_commons(supply, fit, span))
+        return true;
     return gp_share_reclaim(cache, true, supply->stream) && take_commons(supply, fit, span);
 }
 
@@ -80,7 +84,7 @@ static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span,
     if (take_own(supply, fit, span))
         return true;
     *source = GP_SUPPLY_SHARED;
-    return take_shared(supply, fit, span);
+    return take_common(supply, fit, span) || take_shared(supply, fit, span);
 }
 
 /* ---- growth ---------------------------------------------------------------------- */

@@ -4,10 +4,9 @@
  *
  * The ladder; every rung is tried before the next:
  *
- *     whole blocks the stream kept            its own work, no fence needed
- *     the commons                             complete, no fence needed
- *     own blocks whose fences have completed, and what they leave in the commons
- *     own blocks that wait for own work only
+ *     blocks that were freed on the stream and kept for it      no fence needed
+ *     the commons: complete, whoever used it                    no fence needed
+ *     the commons again, after the stream left there what it kept for itself
  *     other streams' idle memory that the device is past
  *     own arrivals, then others' whole blocks, behind a queued wait (GP_SHARE_WAIT)
  *     growth, one thread at a time; before the pool passes its peak, wholly free

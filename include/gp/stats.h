@@ -39,8 +39,8 @@ typedef struct gp_pool_stats {
     uint64_t requests;      /**< Allocations asked for, zero bytes and captures aside. */
     uint64_t frees;         /**< Blocks freed. */
     uint64_t l1_hits;       /**< Served by a thread cache without touching L2. */
-    uint64_t l2_hits;       /**< Served by the stream's own cache. */
-    uint64_t shared_hits;   /**< Served from another stream's idle memory. */
+    uint64_t l2_hits;       /**< Served by what was freed on the same stream. */
+    uint64_t shared_hits;   /**< Served by idle memory of the pool, whichever stream used it. */
     uint64_t shared_waits;  /**< Of these, behind a queued wait. */
     uint64_t l1_refills;    /**< Batches brought from L2 to L1. */
     uint64_t l1_flushes;    /**< Batches sent from L1 to L2. */
