@@ -29,6 +29,7 @@ gp_pool_config pool_config(void)
     gp_pool_config config;
     gp_pool_config_init(&config);
     config.backend = GP_BACKEND_SIM;
+    config.segment_bytes = MIB(2); /* the least, so that tests can say how much is reserved */
     return config;
 }
 

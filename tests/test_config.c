@@ -34,13 +34,15 @@ Test(config, zero_in_a_size_means_the_default)
     config.segment_bytes = 0;
     config.l1_bytes = 0;
     config.l1_depth = 0;
+    gp_pool_config defaults;
+    gp_pool_config_init(&defaults);
     pool_reopen(NULL, &config);
     cudaStream_t stream = pool_attached_stream();
 
     pool_use(KIB(4), stream);
     pool_use(KIB(4), stream);
 
-    cr_assert(eq(u64, pool_stats().reserved_bytes, MIB(2)));
+    cr_assert(eq(u64, pool_stats().reserved_bytes, defaults.segment_bytes));
     cr_assert(eq(u64, pool_stats().l1_hits, 1));
 }
 
