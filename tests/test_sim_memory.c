@@ -306,9 +306,9 @@ Test(sim_memory, growth_and_trim_cost_by_the_mebibyte)
     uint64_t freed = gp_sim_thread_native_ns();
     cr_assert(eq(int, gp_sim_pool_trim_to(pool, GRANULE), 0));
 
-    cr_assert(eq(u64, grown - start, 650 + 1024 * 1000));
+    cr_assert(eq(u64, grown - start, 1024650));
     cr_assert(eq(u64, freed - grown, 620));
-    cr_assert(eq(u64, gp_sim_thread_native_ns() - freed, 1024 * 1100));
+    cr_assert(eq(u64, gp_sim_thread_native_ns() - freed, 1126400));
 }
 
 Test(sim_memory, the_first_allocation_of_a_process_is_the_dear_one)

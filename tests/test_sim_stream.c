@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-enum { WORK_NS = 5000 };
+#define WORK_NS ((uint64_t)5000)
 
 static void reset_machine(void)
 {
