@@ -89,7 +89,7 @@ gp_sim_result gp_sim_stream_query(cudaStream_t stream)
 {
     gp_sim_call call;
     gp_sim_stream *found = NULL;
-    gp_sim_result result = gp_sim_enter(&call, GP_SIM_FN_NONE);
+    gp_sim_result result = gp_sim_enter(&call, GP_SIM_FN_STREAM_QUERY);
     if (result == GP_SIM_SUCCESS)
         result = find_askable(&call, stream, &found);
     if (result == GP_SIM_SUCCESS)
@@ -131,7 +131,7 @@ static gp_sim_result device_synchronize(const gp_sim_call *call)
 gp_sim_result gp_sim_device_synchronize(void)
 {
     gp_sim_call call;
-    gp_sim_result result = gp_sim_enter(&call, GP_SIM_FN_NONE);
+    gp_sim_result result = gp_sim_enter(&call, GP_SIM_FN_DEVICE_SYNCHRONIZE);
     if (result == GP_SIM_SUCCESS)
         result = device_synchronize(&call);
     return gp_sim_leave(result);

@@ -171,6 +171,7 @@ Test(backend_sim, no_call_invalidates_a_capture_and_the_thread_s_mode_is_left_as
     cr_assert(eq(int, backend->ops->event_create(backend, &event), GP_OK));
     cr_assert(eq(int, backend->ops->event_record(backend, event, stream), GP_OK));
     cr_assert(eq(int, backend->ops->event_query(backend, event, &complete), GP_OK));
+    cr_assert(eq(int, backend->ops->stream_query(backend, stream, &complete), GP_OK));
     cr_assert(eq(int, backend->ops->stream_wait(backend, stream, event), GP_OK));
     cr_assert(eq(int, backend->ops->alloc(backend, &ptr, MIB(1), pool, stream), GP_OK));
     cr_assert(eq(int, backend->ops->free(backend, ptr, stream), GP_OK));

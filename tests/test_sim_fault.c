@@ -92,6 +92,10 @@ static gp_sim_result call_function(gp_sim_function function)
         return gp_sim_stream_create(&made, true);
     case GP_SIM_FN_STREAM_DESTROY:
         return gp_sim_stream_create(&made, true) != 0 ? -1 : gp_sim_stream_destroy(made);
+    case GP_SIM_FN_STREAM_QUERY:
+        return gp_sim_stream_query(stream);
+    case GP_SIM_FN_DEVICE_SYNCHRONIZE:
+        return gp_sim_device_synchronize();
     case GP_SIM_FN_STREAM_IS_CAPTURING:
         return gp_sim_stream_is_capturing(stream, &status);
     case GP_SIM_FN_STREAM_GET_ID:

@@ -202,6 +202,15 @@ Test(sim_graph, reading_a_capturing_stream_s_id_invalidates_in_every_mode)
     }
 }
 
+Test(sim_graph, synchronising_the_device_of_a_capturing_stream_invalidates_in_every_mode)
+{
+    begin(GP_SIM_CAPTURE_RELAXED);
+
+    cr_assert(eq(int, gp_sim_device_synchronize(), 900));
+
+    cr_assert(eq(int, end(), 901));
+}
+
 Test(sim_graph, an_event_may_be_recorded_and_waited_for_while_others_capture)
 {
     begin(GP_SIM_CAPTURE_GLOBAL);

@@ -122,7 +122,8 @@ GP_API gp_sim_result gp_sim_stream_get_device(cudaStream_t stream, int *device);
 GP_API gp_sim_result gp_sim_stream_synchronize(cudaStream_t stream);
 /** 0 when complete, 600 when not. */
 GP_API gp_sim_result gp_sim_stream_query(cudaStream_t stream);
-/** Wait until all work of the current device is complete. */
+/** Wait until all work of the current device is complete. Not permitted (900), and
+ *  fatal to the capture in every mode, while a stream of the device captures. */
 GP_API gp_sim_result gp_sim_device_synchronize(void);
 
 /** Make a stream wait for an event. */
@@ -246,6 +247,8 @@ typedef enum gp_sim_function {
     GP_SIM_FN_STREAM_GET_DEVICE,
     GP_SIM_FN_EXCHANGE_CAPTURE_MODE,
     GP_SIM_FN_MEM_GET_INFO,
+    GP_SIM_FN_STREAM_QUERY,
+    GP_SIM_FN_DEVICE_SYNCHRONIZE,
     GP_SIM_FN_COUNT
 } gp_sim_function;
 
