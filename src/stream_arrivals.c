@@ -50,8 +50,9 @@ static bool has_room_locked(const gp_stream_cache *cache, const gp_batch *batch,
     return order == GP_ORDERED_EVERYWHERE || cache->whole.count + batch->count <= GP_WHOLE_BLOCKS;
 }
 
-/* Put what is settled where it belongs and the rest back in front. */
-static void attach(gp_stream_cache *cache, gp_batch *settled, gp_batch *waiting, gp_order order)
+/* Put what is settled where it belongs and the rest back in front. False if nothing
+ * found its place. */
+static bool attach(gp_stream_cache *cache, gp_batch *settled, gp_batch *waiting, gp_order order)
 {
     gp_batch *done = NULL;
     gp_stream_cache_lock(cache);
@@ -71,11 +72,13 @@ static void attach(gp_stream_cache *cache, gp_batch *settled, gp_batch *waiting,
     cache->waiting = waiting;
     gp_stream_cache_unlock(cache);
 
+    bool moved = done != NULL;
     while (done != NULL) {
         gp_batch *next = done->next;
         gp_batch_put(&cache->pool->batches, done);
         done = next;
     }
+    return moved;
 }
 
 /* Is a batch's order settled, if need be by letting the stream wait? A batch without
@@ -114,9 +117,8 @@ static bool collect(gp_stream_cache *cache, const cudaStream_t *waiter)
         }
     }
 
-    bool moved = drained || settled != NULL;
-    attach(cache, settled, waiting, waiter == NULL ? GP_ORDERED_EVERYWHERE : GP_ORDERED_HERE);
-    return moved;
+    gp_order order = waiter == NULL ? GP_ORDERED_EVERYWHERE : GP_ORDERED_HERE;
+    return attach(cache, settled, waiting, order) || drained;
 }
 
 bool gp_stream_cache_collect(gp_stream_cache *cache)
@@ -127,6 +129,21 @@ bool gp_stream_cache_collect(gp_stream_cache *cache)
 bool gp_stream_cache_collect_waiting(gp_stream_cache *cache, cudaStream_t stream)
 {
     return collect(cache, &stream);
+}
+
+bool gp_stream_cache_order_after_arrivals(gp_stream_cache *cache, cudaStream_t stream)
+{
+    bool ordered = true;
+    bool drained;
+    gp_batch *waiting = detach_waiting(cache, &drained);
+    for (const gp_batch *batch = waiting; batch != NULL; batch = batch->next) {
+        ordered = ordered && batch->fence_count > 0;
+        for (uint32_t i = 0; i < batch->fence_count; i++)
+            ordered =
+                gp_fence_wait(&cache->pool->fences, batch->fences[i], stream) == GP_OK && ordered;
+    }
+    (void)attach(cache, NULL, waiting, GP_ORDERED_HERE);
+    return ordered;
 }
 
 /* ---- guests ------------------------------------------------------------------ */
