@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include "address_table.h"
 #include "clock.h"
 #include "error.h"
 #include "pool.h"
@@ -145,8 +146,8 @@ static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit 
 
     const gp_span all = segment->span;
     status = add_segment(supply, segment, own_stream, fit, span);
-    /* Host memory is all it can lack; nothing of the segment was used. */
-    if (status == GP_ERR_OUT_OF_HOST_MEMORY) {
+    /* Nothing of the segment was used, unless the commons have it. */
+    if (status != GP_OK && gp_address_table_segment(all.base) != segment) {
         gp_page_store_retire(&pool->pages, all.base, all.bytes);
         (void)gp_global_tier_give_segment(&pool->global, segment, own_stream);
     }
