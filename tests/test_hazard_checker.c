@@ -32,7 +32,7 @@ Test(hazard_checker, a_planted_early_reuse_is_caught_with_both_sides_named)
     cr_assert(eq(u64, hazard.earlier.base, (uintptr_t)fixture.segment));
     cr_assert(hazard.earlier.writes && hazard.later.writes);
     cr_assert(lt(u64, hazard.earlier.life, hazard.later.life));
-    cr_assert(gt(u64, hazard.earlier.life, 0));
+    cr_assert(lt(u64, 0, hazard.earlier.life));
 }
 
 Test(hazard_checker, a_hazard_reads_as_one_line_that_names_both_sides)
@@ -174,7 +174,7 @@ Test(hazard_checker, an_access_after_the_free_is_caught_and_names_the_free)
     cr_assert(eq(int, hazard.kind, GP_SIM_HAZARD_AFTER_FREE));
     cr_assert(eq(u64, hazard.earlier.base, (uintptr_t)fixture.segment));
     cr_assert(eq(sz, hazard.earlier.bytes, KIB(4)));
-    cr_assert(gt(u64, hazard.earlier.life, 0));
+    cr_assert(lt(u64, 0, hazard.earlier.life));
     cr_assert(eq(u64, hazard.later.life, 0));
 }
 

@@ -14,7 +14,7 @@ static int exit_status_of_child(int (*in_child)(void *), void *argument)
     pid_t child = fork();
     if (child == 0)
         _exit(in_child(argument));
-    cr_assert(gt(int, child, 0));
+    cr_assert(lt(int, 0, child));
     cr_assert(eq(int, waitpid(child, &status, 0), child));
     cr_assert(ne(int, WIFEXITED(status), 0), "the child was killed");
     return WEXITSTATUS(status);

@@ -108,7 +108,7 @@ Test(sim_stream, ids_are_not_used_again_by_a_new_machine)
 
     reset_machine();
 
-    cr_assert(gt(u64, id_of(NULL), old));
+    cr_assert(lt(u64, old, id_of(NULL)));
 }
 
 Test(sim_stream, a_call_that_names_a_dead_handle_is_refused_and_counted)
