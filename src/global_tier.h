@@ -60,6 +60,10 @@ gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
  * on it, so that the native pool can use again at once what gp gave back. */
 gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream);
 
+/* Wait, for at most a millisecond, until the device is past all that was queued on
+ * gp's own stream. False if it is not. */
+bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream);
+
 /* Let the native pool give back what it does not use. */
 gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep);
 

@@ -4,12 +4,7 @@
 
 #include "address_table.h"
 #include "block.h"
-#include "clock.h"
 #include "pool.h"
-
-/* The driver trims only what it has seen freed. Frees on gp's own stream, which does
- * nothing else, take microseconds; more than this is not waited for. */
-#define TRIM_WAIT_NS 1000000
 
 /* ---- wholly free segments ------------------------------------------------------ */
 
@@ -27,22 +22,12 @@ static bool give_back(gp_pool *pool, gp_segment *segment)
     return false;
 }
 
-static void wait_briefly(gp_pool *pool, gp_fence *fence)
-{
-    const uint64_t start = gp_clock_ns();
-    while (!gp_fence_poll(&pool->fences, fence) && gp_clock_ns() - start < TRIM_WAIT_NS) {
-    }
-}
-
 gp_status gp_release_trim(gp_pool *pool, size_t min_bytes_to_keep)
 {
     cudaStream_t stream;
-    gp_fence *fence;
-    if (gp_global_tier_own_stream(&pool->global, &stream) == GP_OK &&
-        gp_fence_record(&pool->fences, stream, 0, 0, &fence) == GP_OK) {
-        wait_briefly(pool, fence);
-        gp_fence_release(&pool->fences, fence);
-    }
+    /* The driver trims only what it has seen freed. */
+    if (gp_global_tier_own_stream(&pool->global, &stream) == GP_OK)
+        (void)gp_global_tier_wait(&pool->global, stream);
     return gp_global_tier_trim(&pool->global, min_bytes_to_keep);
 }
 
@@ -62,8 +47,8 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target)
 
 /* ---- everything ------------------------------------------------------------------ */
 
-/* Does a cache hold blocks of its own that are live or on their way, or guests? No
- * fence that it left behind counts them. */
+/* Does a cache hold blocks that are live or on their way, or guests? No fence that it
+ * left behind counts them. */
 static bool has_unsettled(const gp_stream_cache *cache)
 {
     bool unsettled = cache->guests != NULL;
@@ -93,12 +78,6 @@ static bool wait_for_cache(gp_stream_cache *cache, cudaStream_t stream)
     return ordered;
 }
 
-static void settle_arrivals(gp_stream_cache *cache, cudaStream_t stream)
-{
-    while (gp_stream_cache_collect_waiting(cache, stream)) {
-    }
-}
-
 /* The stream on which everything can be freed: ordered after all use. */
 static bool order_everything(gp_pool *pool, cudaStream_t *stream)
 {
@@ -106,11 +85,10 @@ static bool order_everything(gp_pool *pool, cudaStream_t *stream)
         return false;
 
     bool ordered = true;
-    gp_stream_cache *cache;
-    for (cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
-        settle_arrivals(cache, *stream);
-    for (cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
+        ordered = gp_stream_cache_order_after_arrivals(cache, *stream) && ordered;
         ordered = wait_for_cache(cache, *stream) && ordered;
+    }
     return ordered || pool->backend->ops->synchronize(pool->backend) == GP_OK;
 }
 

@@ -13,7 +13,6 @@ static uint64_t completed_gives(gp_stream_cache *cache, bool known, cudaStream_t
 
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream)
 {
-    gp_pool *pool = cache->pool;
     bool moved = false;
     if (gp_counter_get(&cache->transit_bytes) > 0)
         moved = gp_stream_cache_collect(cache);
@@ -36,7 +35,8 @@ bool gp_share_reclaim_others(gp_pool *pool, const gp_stream_cache *except, const
     return false;
 }
 
-static bool borrow_from(gp_stream_cache *donor, cudaStream_t stream, const gp_fit *fit,
+/* A block that the donor keeps whole, behind a fence recorded now. */
+static bool borrow_kept(gp_stream_cache *donor, cudaStream_t stream, const gp_fit *fit,
                         gp_span *span)
 {
     gp_fence_store *fences = &donor->pool->fences;
@@ -53,9 +53,15 @@ static bool borrow_from(gp_stream_cache *donor, cudaStream_t stream, const gp_fi
     if (found && !ordered)
         gp_stream_cache_put_whole_back(donor, *span);
     gp_fence_release(fences, fence);
-    if (ordered)
-        (void)gp_counter_add_shared(&donor->pool->shared_waits, 1);
     return ordered;
+}
+
+/* A block that left the donor's whole ones and waits behind a fence already. */
+static bool borrow_pending(gp_stream_cache *donor, cudaStream_t stream, const gp_fit *fit,
+                           gp_span *span)
+{
+    return gp_counter_get(&donor->pending_bytes) >= fit->least &&
+           gp_stream_cache_take_pending(donor, fit, stream, span);
 }
 
 bool gp_share_borrow(gp_stream_cache *borrower, cudaStream_t stream, const gp_fit *fit,
@@ -63,8 +69,11 @@ bool gp_share_borrow(gp_stream_cache *borrower, cudaStream_t stream, const gp_fi
 {
     gp_stream_cache *donor = gp_pool_first_stream(borrower->pool);
     for (; donor != NULL; donor = donor->next) {
-        if (donor != borrower && borrow_from(donor, stream, fit, span))
+        if (borrow_pending(donor, stream, fit, span) ||
+            (donor != borrower && borrow_kept(donor, stream, fit, span))) {
+            (void)gp_counter_add_shared(&donor->pool->shared_waits, 1);
             return true;
+        }
     }
     return false;
 }

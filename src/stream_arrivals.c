@@ -36,68 +36,29 @@ static gp_batch *detach_waiting(gp_stream_cache *cache, bool *drained)
     return waiting;
 }
 
-static void settle_locked(gp_stream_cache *cache, const gp_batch *batch, gp_order order)
+/* Put what is settled where it belongs and the rest back in front. */
+static void attach(gp_stream_cache *cache, gp_batch *settled, gp_batch *waiting)
 {
-    for (uint32_t i = 0; i < batch->count; i++)
-        gp_stream_cache_accept_locked(cache, batch->slots[i], order);
-    gp_counter_sub_shared(&cache->transit_bytes, batch->bytes);
-    gp_counter_sub_shared(&cache->pending_bytes, batch->bytes);
-}
-
-/* Large blocks that are ordered here go among the whole ones, which have a bound. */
-static bool has_room_locked(const gp_stream_cache *cache, const gp_batch *batch, gp_order order)
-{
-    return order == GP_ORDERED_EVERYWHERE || cache->whole.count + batch->count <= GP_WHOLE_BLOCKS;
-}
-
-/* Put what is settled where it belongs and the rest back in front. False if nothing
- * found its place. */
-static bool attach(gp_stream_cache *cache, gp_batch *settled, gp_batch *waiting, gp_order order)
-{
-    gp_batch *done = NULL;
     gp_stream_cache_lock(cache);
-    while (settled != NULL) {
-        gp_batch *batch = settled;
-        settled = batch->next;
-        gp_batch_drop_fences(&cache->pool->fences, batch);
-        /* Without room it waits on, for nothing but its own stream. */
-        bool fits = has_room_locked(cache, batch, order);
-        gp_batch **list = fits ? &done : &waiting;
-        if (fits)
-            settle_locked(cache, batch, order);
-        batch->next = *list;
-        *list = batch;
+    for (gp_batch *batch = settled; batch != NULL; batch = batch->next) {
+        for (uint32_t i = 0; i < batch->count; i++)
+            gp_stream_cache_accept_locked(cache, batch->slots[i], GP_ORDERED_EVERYWHERE);
+        gp_counter_sub_shared(&cache->transit_bytes, batch->bytes);
+        gp_counter_sub_shared(&cache->pending_bytes, batch->bytes);
     }
     *last_link(&waiting) = cache->waiting;
     cache->waiting = waiting;
     gp_stream_cache_unlock(cache);
 
-    bool moved = done != NULL;
-    while (done != NULL) {
-        gp_batch *next = done->next;
-        gp_batch_put(&cache->pool->batches, done);
-        done = next;
+    while (settled != NULL) {
+        gp_batch *next = settled->next;
+        gp_batch_drop_fences(&cache->pool->fences, settled);
+        gp_batch_put(&cache->pool->batches, settled);
+        settled = next;
     }
-    return moved;
 }
 
-/* Is a batch's order settled, if need be by letting the stream wait? A batch without
- * fences was freed on this stream and is ordered nowhere else. */
-static bool settle_order(gp_stream_cache *cache, gp_batch *batch, const cudaStream_t *waiter)
-{
-    gp_fence_store *fences = &cache->pool->fences;
-    if (batch->fence_count > 0 && gp_batch_poll(fences, batch))
-        return true;
-    if (waiter == NULL)
-        return false;
-    for (uint32_t i = 0; i < batch->fence_count; i++) {
-        if (gp_fence_wait(fences, batch->fences[i], *waiter) != GP_OK)
-            return false;
-    }
-    return true;
-}
-
-static bool collect(gp_stream_cache *cache, const cudaStream_t *waiter)
+bool gp_stream_cache_collect(gp_stream_cache *cache)
 {
     bool drained;
     gp_batch *waiting = detach_waiting(cache, &drained);
@@ -108,7 +69,8 @@ static bool collect(gp_stream_cache *cache, const cudaStream_t *waiter)
     gp_batch **link = &waiting;
     for (int polls = 0; *link != NULL && polls < POLL_LIMIT; polls++) {
         gp_batch *batch = *link;
-        if (settle_order(cache, batch, waiter)) {
+        /* Without a fence, for want of one, it was freed here and is ordered nowhere else. */
+        if (batch->fence_count > 0 && gp_batch_poll(&cache->pool->fences, batch)) {
             *link = batch->next;
             batch->next = settled;
             settled = batch;
@@ -117,18 +79,9 @@ static bool collect(gp_stream_cache *cache, const cudaStream_t *waiter)
         }
     }
 
-    gp_order order = waiter == NULL ? GP_ORDERED_EVERYWHERE : GP_ORDERED_HERE;
-    return attach(cache, settled, waiting, order) || drained;
-}
-
-bool gp_stream_cache_collect(gp_stream_cache *cache)
-{
-    return collect(cache, NULL);
-}
-
-bool gp_stream_cache_collect_waiting(gp_stream_cache *cache, cudaStream_t stream)
-{
-    return collect(cache, &stream);
+    bool moved = drained || settled != NULL;
+    attach(cache, settled, waiting);
+    return moved;
 }
 
 bool gp_stream_cache_order_after_arrivals(gp_stream_cache *cache, cudaStream_t stream)
@@ -142,7 +95,7 @@ bool gp_stream_cache_order_after_arrivals(gp_stream_cache *cache, cudaStream_t s
             ordered =
                 gp_fence_wait(&cache->pool->fences, batch->fences[i], stream) == GP_OK && ordered;
     }
-    (void)attach(cache, NULL, waiting, GP_ORDERED_HERE);
+    attach(cache, NULL, waiting);
     return ordered;
 }
 

@@ -136,12 +136,9 @@ void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_orde
     gp_segment *segment = gp_address_table_segment(slot.base);
     uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
     if (size_class == GP_CLASS_LARGE) {
-        if (order == GP_ORDERED_HERE) {
-            gp_stream_cache_keep_whole_locked(cache, span);
-        } else {
-            gp_record_set(slot.record, size_class | GP_STATE_FREED);
-            gp_commons_give(span);
-        }
+        GP_ASSERT(order == GP_ORDERED_EVERYWHERE);
+        gp_record_set(slot.record, size_class | GP_STATE_FREED);
+        gp_commons_give(span);
     } else if (GP_UNLIKELY(segment->home != cache)) {
         keep_guest(cache, slot, span.bytes, segment->home);
     } else {

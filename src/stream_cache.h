@@ -103,6 +103,10 @@ bool gp_stream_cache_take_whole(gp_stream_cache *cache, const gp_fit *fit, uint6
 /* The same from what has left already but waits for this stream's own work only. */
 bool gp_stream_cache_take_waiting(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
 
+/* The same for another stream, `stream`, which waits for the block's fences. */
+bool gp_stream_cache_take_pending(gp_stream_cache *cache, const gp_fit *fit, cudaStream_t stream,
+                                  gp_span *span);
+
 /* A span comes back, freed on `stream`, which is this cache's, live and eager. If
  * the whole-block cache is full its older half leaves. */
 void gp_stream_cache_give_whole(gp_stream_cache *cache, cudaStream_t stream, gp_span span);
@@ -120,8 +124,9 @@ bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit);
  * True if something moved. Any thread. */
 bool gp_stream_cache_collect(gp_stream_cache *cache);
 
-/* The same, and let `stream`, which is this cache's, wait for the rest. */
-bool gp_stream_cache_collect_waiting(gp_stream_cache *cache, cudaStream_t stream);
+/* Let any `stream` wait for all that waits aside here; nothing moves. False if some of
+ * it has no fence, or a wait failed. */
+bool gp_stream_cache_order_after_arrivals(gp_stream_cache *cache, cudaStream_t stream);
 
 /* A batch of blocks that carry fences comes home. */
 void gp_stream_cache_arrive(gp_stream_cache *cache, gp_batch *batch);

@@ -8,8 +8,8 @@
  * by the host, completed every use of it, so that no fence is needed ever after? */
 typedef enum gp_order { GP_ORDERED_HERE, GP_ORDERED_EVERYWHERE } gp_order;
 
-/* A block comes back, its order settled: into the policy, to the guests, among the
- * whole blocks (which have room), or to the commons. */
+/* A block comes back, its order settled: into the policy or to the guests; a large
+ * one, which must be ordered everywhere, to the commons. */
 void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_order order);
 
 /* Take in what was flushed without the lock. True if there was something. */

@@ -180,20 +180,54 @@ static bool take_slot(gp_pool *pool, gp_batch *batch, const gp_fit *fit, gp_span
     return false;
 }
 
-bool gp_stream_cache_take_waiting(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
+/* The batch that a fitting block was taken out of; NULL if there is none. */
+static gp_batch *take_from_waiting_locked(gp_stream_cache *cache, const gp_fit *fit, bool own_only,
+                                          gp_span *span)
 {
-    bool found = false;
-    gp_stream_cache_lock(cache);
-    for (gp_batch *batch = cache->waiting; batch != NULL && !found; batch = batch->next) {
-        if (waits_for_own_work(cache, batch))
-            found = take_slot(cache->pool, batch, fit, span);
+    gp_batch *batch = cache->waiting;
+    for (; batch != NULL; batch = batch->next) {
+        bool suits = own_only ? waits_for_own_work(cache, batch) : batch->fence_count > 0;
+        if (suits && take_slot(cache->pool, batch, fit, span))
+            break;
     }
-    if (found) {
+    if (batch != NULL) {
         gp_counter_sub_shared(&cache->transit_bytes, span->bytes);
         gp_counter_sub_shared(&cache->pending_bytes, span->bytes);
     }
+    return batch;
+}
+
+bool gp_stream_cache_take_waiting(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
+{
+    gp_stream_cache_lock(cache);
+    bool found = take_from_waiting_locked(cache, fit, true, span) != NULL;
     gp_stream_cache_unlock(cache);
     return found;
+}
+
+bool gp_stream_cache_take_pending(gp_stream_cache *cache, const gp_fit *fit, cudaStream_t stream,
+                                  gp_span *span)
+{
+    gp_fence_store *store = &cache->pool->fences;
+    gp_fence *fences[GP_BATCH_FENCES];
+    uint32_t count = 0;
+
+    gp_stream_cache_lock(cache);
+    const gp_batch *batch = take_from_waiting_locked(cache, fit, false, span);
+    for (; batch != NULL && count < batch->fence_count; count++)
+        fences[count] = gp_fence_retain(batch->fences[count]);
+    gp_stream_cache_unlock(cache);
+    if (count == 0)
+        return false;
+
+    bool ordered = true;
+    for (uint32_t i = 0; i < count; i++) {
+        ordered = ordered && gp_fence_wait(store, fences[i], stream) == GP_OK;
+        gp_fence_release(store, fences[i]);
+    }
+    if (!ordered)
+        gp_stream_cache_put_whole_back(cache, *span);
+    return ordered;
 }
 
 bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit)

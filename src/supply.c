@@ -19,9 +19,6 @@
  * Bounded, since what it waits for may wait for the caller. */
 #define LAST_WAIT_NS 10000000
 
-/* How long a growing thread waits for gp's own stream to pass the allocation. */
-#define ALLOCATION_WAIT_NS 1000000
-
 /* ---- without growth ------------------------------------------------------------- */
 
 static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
@@ -54,16 +51,6 @@ static bool take_common(const gp_supply *supply, const gp_fit *fit, gp_span *spa
     return gp_share_reclaim(cache, true, supply->stream) && take_commons(supply, fit, span);
 }
 
-static bool take_behind_wait(const gp_supply *supply, const gp_fit *fit, gp_span *span)
-{
-    gp_stream_cache *cache = supply->cache;
-    if (gp_counter_get(&cache->transit_bytes) > 0 &&
-        gp_stream_cache_collect_waiting(cache, supply->stream) &&
-        gp_stream_cache_take_whole(cache, fit, UINT64_MAX, span))
-        return true;
-    return gp_share_borrow(cache, supply->stream, fit, span);
-}
-
 static bool take_shared(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
@@ -74,7 +61,7 @@ static bool take_shared(const gp_supply *supply, const gp_fit *fit, gp_span *spa
         return gp_share_reclaim_others(pool, supply->cache, fit, span);
     default:
         return gp_share_reclaim_others(pool, supply->cache, fit, span) ||
-               take_behind_wait(supply, fit, span);
+               gp_share_borrow(supply->cache, supply->stream, fit, span);
     }
 }
 
@@ -90,47 +77,35 @@ static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span,
 
 /* ---- growth ---------------------------------------------------------------------- */
 
-/* gp's own stream does nothing but this, so the allocation is complete within
- * microseconds; then the rest of the segment is for any stream. */
-static bool wait_for_allocation(gp_fence_store *fences, gp_fence *fence)
-{
-    const uint64_t start = gp_clock_ns();
-    do {
-        if (gp_fence_poll(fences, fence))
-            return true;
-    } while (gp_clock_ns() - start < ALLOCATION_WAIT_NS);
-    return false;
-}
-
-/* If it does take longer, the caller's stream waits, and has the segment alone. */
-static gp_status add_for_caller(const gp_supply *supply, gp_segment *segment, gp_fence *fence,
-                                const gp_fit *fit, gp_span *span)
+/* If gp's own stream does take longer, the caller's waits, and has the segment alone. */
+static gp_status add_for_caller(const gp_supply *supply, gp_segment *segment,
+                                cudaStream_t own_stream, const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
+    gp_fence *fence;
     if (gp_page_store_at(&pool->pages, segment->span.base) == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
-    gp_status status = gp_fence_wait(&pool->fences, fence, supply->stream);
+    gp_status status = gp_fence_record(&pool->fences, own_stream, 0, 0, &fence);
+    if (status != GP_OK)
+        return status;
+    status = gp_fence_wait(&pool->fences, fence, supply->stream);
+    gp_fence_release(&pool->fences, fence);
     if (status != GP_OK)
         return status;
     *span = segment->span;
     return gp_commons_add_taken_segment(commons_for(pool, fit), segment);
 }
 
+/* The stream does nothing but this, so the allocation is complete within microseconds;
+ * then the rest of the segment is for any stream. */
 static gp_status add_segment(const gp_supply *supply, gp_segment *segment, cudaStream_t own_stream,
                              const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
-    gp_fence *fence;
-    gp_status status = gp_fence_record(&pool->fences, own_stream, 0, 0, &fence);
-    if (status != GP_OK)
-        return status;
-    if (wait_for_allocation(&pool->fences, fence))
-        status = gp_commons_add_segment(commons_for(pool, fit), segment, fit->least, fit->alignment,
-                                        span);
-    else
-        status = add_for_caller(supply, segment, fence, fit, span);
-    gp_fence_release(&pool->fences, fence);
-    return status;
+    if (gp_global_tier_wait(&pool->global, own_stream))
+        return gp_commons_add_segment(commons_for(pool, fit), segment, fit->least, fit->alignment,
+                                      span);
+    return add_for_caller(supply, segment, own_stream, fit, span);
 }
 
 static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit *fit, gp_span *span)

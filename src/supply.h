@@ -8,7 +8,7 @@
  *     the commons: complete, whoever used it                    no fence needed
  *     the commons again, after the stream left there what it kept for itself
  *     other streams' idle memory that the device is past
- *     own arrivals, then others' whole blocks, behind a queued wait (GP_SHARE_WAIT)
+ *     one block of any stream, behind a queued wait for it (GP_SHARE_WAIT)
  *     growth, one thread at a time; before the pool passes its peak, wholly free
  *         segments go back first
  *     if that fails: every thread cache is flushed, all of the above once more,
