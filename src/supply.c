@@ -9,6 +9,7 @@
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
+#include "stats.h"
 
 /* Small blocks are cut from chunks of this size, twice the largest of them, or
  * from what there is down to the least. */
@@ -187,15 +188,21 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
 static gp_status fail(const gp_supply *supply, size_t bytes, gp_status status)
 {
     gp_pool *pool = supply->cache->pool;
+    const int native = gp_last_native_error();
+    uint64_t live = gp_stats_live_bytes(pool);
     uint64_t reserved = gp_counter_get(&pool->global.reserved);
+    uint64_t cached = reserved > live ? reserved - live : 0;
     size_t free_bytes = 0;
     size_t total_bytes = 0;
     (void)pool->backend->ops->mem_info(pool->backend, &free_bytes, &total_bytes);
-    return gp_error_set(status,
-                        "%zu bytes asked; reserved %llu, device free %zu of %zu; tried: own "
-                        "blocks, commons, other streams, flush of all thread caches, a wait for "
-                        "pending work, release of free segments, trim, growth",
-                        bytes, (unsigned long long)reserved, free_bytes, total_bytes);
+    (void)gp_error_set(status,
+                       "%zu bytes asked; live %llu, cached %llu, reserved %llu, device free %zu "
+                       "of %zu; tried: own blocks, commons, other streams, flush of all thread "
+                       "caches, a wait for pending work, release of free segments, trim, growth",
+                       bytes, (unsigned long long)live, (unsigned long long)cached,
+                       (unsigned long long)reserved, free_bytes, total_bytes);
+    gp_error_set_native(native);
+    return status;
 }
 
 static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span)

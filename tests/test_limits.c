@@ -1,6 +1,7 @@
 /* Limits: a full device, a pool's own bound, and failures on the way there. */
 #include "pool_fixture.h"
 
+#include <stdio.h>
 #include <string.h>
 
 TestSuite(limits, .init = pool_open, .fini = pool_close);
@@ -39,6 +40,24 @@ Test(limits, request_larger_than_the_device_fails_whatever_is_cached)
 
     pool_use(GIB(3), stream);
     cr_assert(eq(u64, pool_stats().failures, 3));
+}
+
+Test(limits, out_of_memory_says_what_was_asked_and_what_the_pool_holds)
+{
+    cudaStream_t stream = pool_attached_stream();
+    void *held = pool_alloc(MIB(3), stream);
+
+    expect_no_room(GP_ERR_OUT_OF_MEMORY, GIB(5), stream);
+
+    cr_assert(eq(int, gp_last_native_error(), 2));
+    const gp_pool_stats now = pool_stats();
+    char figures[128];
+    (void)snprintf(figures, sizeof(figures),
+                   "%zu bytes asked; live %llu, cached %llu, reserved %llu", (size_t)GIB(5),
+                   (unsigned long long)now.live_bytes, (unsigned long long)now.cached_bytes,
+                   (unsigned long long)now.reserved_bytes);
+    cr_assert(ne(ptr, strstr(gp_last_error(), figures), NULL), "%s", gp_last_error());
+    pool_free(held, stream);
 }
 
 Test(limits, full_device_recovers_once_blocks_are_freed)
