@@ -12,6 +12,8 @@
  *   from the native pool. *idle*: cached, and nobody has asked for it.
  * - *L1*, thread cache: one per host thread and stream. *L2*, stream cache: one
  *   per stream. *L3*, the native pool (cudaMemPool_t).
+ * - *commons*: idle memory of a pool that belongs to no stream, between L2 and L3.
+ *   The device is past every use of it, so any stream may take it.
  * - *refill*: L2 to L1, L3 to L2. *flush*: L1 to L2. *release*: L2 to L3.
  *   *trim*: L3 to the driver.
  * - *fence*: a position in a stream. Work queued on another stream may touch a

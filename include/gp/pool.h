@@ -22,11 +22,16 @@ typedef enum gp_backend_kind {
     GP_BACKEND_SIM = 2   /**< The simulated device of gp/sim.h. */
 } gp_backend_kind;
 
-/** What a stream may do with blocks that lie idle on another stream. */
+/**
+ * What a stream may do with blocks that lie idle in another stream's cache.
+ *
+ * In every mode large blocks that a stream does not keep for itself join the
+ * pool's commons once the device is past their use, and then serve any stream.
+ */
 typedef enum gp_share_mode {
     GP_SHARE_WAIT = 0,      /**< Use completed ones first, then queue a wait, then grow. */
     GP_SHARE_COMPLETED = 1, /**< Use only those whose last use has completed. */
-    GP_SHARE_NEVER = 2      /**< Every stream keeps what it once used. */
+    GP_SHARE_NEVER = 2      /**< Take nothing out of another stream's cache. */
 } gp_share_mode;
 
 /**
@@ -40,21 +45,25 @@ typedef struct gp_pool_config {
     gp_backend_kind backend; /**< Default GP_BACKEND_AUTO. */
     gp_share_mode share;     /**< Default GP_SHARE_WAIT. */
 
-    /** Placement of each stream's free memory. NULL: gp_policy_cache_first(). */
+    /** Placement of each stream's free memory and of the commons. NULL:
+     *  gp_policy_cache_first(). */
     const gp_policy_ops *policy;
 
     /** Native pool to take memory from. NULL: the pool makes one of its own.
-     *  A given pool must outlive this one; gp changes none of its attributes
-     *  and does not trim it, except in gp_pool_trim_to(). */
+     *  A given pool must outlive this one. gp changes none of its attributes,
+     *  but trims it in gp_pool_trim_to(), before this pool passes its highest
+     *  reservation and before an allocation fails, and resets its peak in
+     *  gp_pool_reset_peak(). */
     cudaMemPool_t native_pool;
 
     /** Least alignment of every block in bytes, a power of two from 256 to
      *  2 MiB. Blocks are multiples of 512 bytes, so 256 behaves as 512.
-     *  Default 512. */
+     *  Default 512. Inside a capture the native allocator's own holds. */
     size_t alignment;
 
-    /** Requests above this many bytes bypass L1 and the buddy system; a power
-     *  of two from 64 KiB to 64 MiB. Default 1 MiB. */
+    /** Requests above this many bytes bypass L1 and the buddy system, and are
+     *  rounded up to multiples of 64 KiB; a power of two from 64 KiB to 64 MiB.
+     *  Default 1 MiB. */
     size_t large_bytes;
 
     /** Segments taken from the native pool are multiples of this many bytes; a
@@ -96,9 +105,12 @@ GP_API void gp_pool_config_init(gp_pool_config *config);
  *
  * @retval GP_OK                      *pool is set.
  * @retval GP_ERR_INVALID_ARGUMENT    @p pool is NULL.
- * @retval GP_ERR_VERSION_MISMATCH    config->struct_bytes is wrong.
- * @retval GP_ERR_INVALID_CONFIG      A field is out of range; the text names it.
- * @retval GP_ERR_UNSUPPORTED         No such device, or it has no memory pools.
+ * @retval GP_ERR_VERSION_MISMATCH    config->struct_bytes is wrong, or that of the
+ *                                    policy.
+ * @retval GP_ERR_INVALID_CONFIG      A field is out of range, and the text names it;
+ *                                    or a required slot of the policy is NULL.
+ * @retval GP_ERR_UNSUPPORTED         No such device, it has no memory pools, or the
+ *                                    driver is older than CUDA 12.0's.
  * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
  * @retval GP_ERR_WRONG_PROCESS       In a child forked after gp was first used.
  * @retval GP_ERR_SHUTDOWN            The process is exiting.
@@ -112,7 +124,10 @@ GP_API GP_NODISCARD gp_status gp_pool_create(gp_pool **pool, const gp_pool_confi
  * Destroy a pool and give all its memory back.
  *
  * No other thread may be inside a call on this pool. Work that still uses freed
- * blocks may be queued: the memory is released in stream order, not at once.
+ * blocks may be queued: the memory is released in stream order. Where gp cannot
+ * name a stream that used it, as it can attached ones, it waits for all work of
+ * the device instead; while a stream of the device captures, that is not possible,
+ * and the memory stays with the driver until the process ends.
  *
  * @param pool  The pool. A default pool cannot be destroyed.
  *
@@ -121,17 +136,19 @@ GP_API GP_NODISCARD gp_status gp_pool_create(gp_pool **pool, const gp_pool_confi
  *                              first of them. The pool is unchanged.
  * @retval GP_ERR_INVALID_POOL  Not a pool, destroyed already, or a default pool.
  * @retval GP_ERR_WRONG_PROCESS In a forked child. Nothing was done.
+ * @retval GP_ERR_SHUTDOWN      The process is exiting. Nothing was done.
  */
 GP_API GP_NODISCARD gp_status gp_pool_destroy(gp_pool *pool);
 
 /**
  * Destroy a pool although allocations are live.
  *
- * The live allocations become invalid in stream order: after the work queued so
- * far on the stream each was allocated on. Their pointers must not be used or
+ * The live allocations become invalid in stream order, after the work queued so
+ * far on every stream that the pool was used on. Their pointers must not be used or
  * freed again; a later gp_free_async() of one returns GP_ERR_NOT_OWNED.
  *
- * @copydetails gp_pool_destroy
+ * Everything else, the statuses but GP_ERR_BUSY included, is as in
+ * gp_pool_destroy().
  */
 GP_API GP_NODISCARD gp_status gp_pool_destroy_forced(gp_pool *pool);
 
@@ -160,27 +177,33 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  * gp_free_async(), may use the block. Work on any other stream must first be
  * ordered after this call, with an event.
  *
- * The look-up goes thread cache (L1), stream cache (L2), idle blocks of other
- * streams, native pool (L3).
+ * The look-up goes thread cache (L1), stream cache (L2), commons, idle blocks of
+ * other streams, native pool (L3).
  *
  * While @p stream captures, the call passes through to the native allocator and
- * becomes a memory node of the graph.
+ * becomes a memory node of the graph. Alignment is the native one then.
  *
  * @param ptr     [out] Device address, a multiple of 512. NULL if @p bytes is 0.
  *                Unchanged on failure.
- * @param bytes   Size wanted, in bytes. 0 is allowed and gives NULL.
+ * @param bytes   Size wanted, in bytes. 0 is allowed and gives NULL, if the stream
+ *                could be used.
  * @param stream  Stream that uses the block first. NULL, cudaStreamLegacy and
  *                cudaStreamPerThread are allowed.
  *
  * @retval GP_OK                    *ptr is set.
  * @retval GP_ERR_INVALID_ARGUMENT  @p ptr is NULL.
  * @retval GP_ERR_SIZE_OVERFLOW     @p bytes is more than any device holds.
- * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream.
- * @retval GP_ERR_OUT_OF_MEMORY     The device is full, also after every idle
+ * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream. An attached
+ *                                  stream is not asked.
+ * @retval GP_ERR_OUT_OF_MEMORY     The device is full, also after a wait of at most
+ *                                  10 ms for work under way, and after every idle
  *                                  block of the pool was given back.
  * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
  *                                  stream captures, so it cannot be used now.
+ * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
+ * @retval GP_ERR_UNSUPPORTED       The device has no memory pools, or the stream is of
+ *                                  another context than the device's primary one.
  * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN, GP_ERR_CUDA  See gp/status.h.
  *
  * Thread-safe.
@@ -211,7 +234,8 @@ GP_API GP_NODISCARD gp_status gp_alloc_from_pool_async(void **ptr, size_t bytes,
  * Allocate with a larger alignment than the pool's.
  *
  * @param alignment  A power of two from 1 byte to 2 MiB. Values up to the
- *                   pool's own alignment change nothing.
+ *                   pool's own alignment change nothing. Has no effect while
+ *                   @p stream captures.
  *
  * The other parameters and the statuses are those of
  * gp_alloc_from_pool_async(); @retval GP_ERR_INVALID_ARGUMENT also if
@@ -230,8 +254,13 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  * another stream after what was queued so far on @p stream.
  *
  * While @p stream captures: a block that was allocated in a capture is freed by
- * a memory node of the graph. Any other block is parked until the capture ends
- * and free from then on; a graph that uses it must not be replayed after that.
+ * a memory node of the graph. Any other block is parked, and free from the first
+ * call of gp on @p stream after the capture; a graph that uses it must not be
+ * replayed after that. If the calling thread never used @p stream with the block's
+ * pool before the capture, the block stays parked until the pool is destroyed.
+ *
+ * A block that was allocated in a capture and is freed outside of one goes to the
+ * native allocator, as with cudaFreeAsync(), whose rules hold for it.
  *
  * After fork (in the child) and once the process exits, the call does nothing
  * and returns GP_OK: the memory is gone with the process.
@@ -243,13 +272,20 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  * @retval GP_ERR_NOT_OWNED         gp never handed out @p ptr, or the memory was
  *                                  given back since.
  * @retval GP_ERR_INTERIOR_POINTER  @p ptr lies inside a block.
- * @retval GP_ERR_DOUBLE_FREE       The block is free already.
- * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream.
+ * @retval GP_ERR_DOUBLE_FREE       The block at or around @p ptr is free already.
+ * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream. An attached
+ *                                  stream is not asked.
  * @retval GP_ERR_WRONG_DEVICE      @p stream belongs to another device.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
- *                                  stream captures. The block stays live.
+ *                                  stream captures.
+ * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed, where this thread first meets
+ *                                  @p stream or the block has to be parked. Any
+ *                                  other free does without.
+ * @retval GP_ERR_CUDA              A native call failed: one that asks about a checked
+ *                                  stream, or one that orders the free after uses
+ *                                  announced with gp_record_use().
  *
- * A refused free changes nothing. Never fails for want of memory. Thread-safe.
+ * A refused free changes nothing: the block stays live. Thread-safe.
  *
  * Mirrors cudaFreeAsync().
  */
@@ -264,7 +300,10 @@ GP_API GP_NODISCARD gp_status gp_free_async(void *ptr, cudaStream_t stream);
  * @retval GP_OK  *bytes is set.
  * @retval GP_ERR_INVALID_ARGUMENT  @p bytes is NULL.
  * @retval GP_ERR_NOT_OWNED, GP_ERR_INTERIOR_POINTER, GP_ERR_DOUBLE_FREE  As
- *         gp_free_async().
+ *         gp_free_async(). A block that was allocated in a capture is not known
+ *         here: GP_ERR_NOT_OWNED.
+ *
+ * Thread-safe.
  */
 GP_API GP_NODISCARD gp_status gp_usable_size(const void *ptr, size_t *bytes);
 
@@ -281,6 +320,9 @@ GP_API GP_NODISCARD gp_status gp_usable_size(const void *ptr, size_t *bytes);
  *
  * @retval GP_OK                Done, also if nothing could be given back.
  * @retval GP_ERR_INVALID_POOL  NULL or destroyed.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h. Nothing was done.
+ * @retval GP_ERR_CUDA          The native pool was not trimmed; what gp released
+ *                              to it stays released.
  *
  * May take long (about 1 µs a MiB). Thread-safe. Mirrors cudaMemPoolTrimTo().
  */
@@ -303,9 +345,13 @@ typedef struct gp_reserve_entry {
  * @param plan    @p count entries.
  * @param count   Number of entries; 0 does nothing.
  *
- * @retval GP_OK  The plan is met.
- * @retval others As gp_alloc_from_pool_async(). What was reserved until then
- *                stays cached.
+ * @retval GP_OK                    The plan is met.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p plan is NULL, or an entry's bytes are 0.
+ * @retval GP_ERR_CAPTURE           @p stream captures.
+ * @retval others                   As gp_alloc_from_pool_async(). What was reserved
+ *                                  until then stays cached.
+ *
+ * Thread-safe.
  */
 GP_API GP_NODISCARD gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream,
                                               const gp_reserve_entry *plan, size_t count);
@@ -320,6 +366,8 @@ GP_API GP_NODISCARD gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream
  * @retval GP_OK                    *native is set.
  * @retval GP_ERR_INVALID_ARGUMENT  @p native is NULL.
  * @retval GP_ERR_INVALID_POOL      NULL or destroyed.
+ *
+ * Thread-safe.
  */
 GP_API GP_NODISCARD gp_status gp_pool_native_handle(gp_pool *pool, cudaMemPool_t *native);
 
@@ -335,8 +383,15 @@ typedef struct gp_device_info {
 /**
  * Describe the device a pool stands on.
  *
- * @retval GP_OK, GP_ERR_INVALID_ARGUMENT, GP_ERR_INVALID_POOL,
- *         GP_ERR_VERSION_MISMATCH
+ * @param pool  The pool.
+ * @param info  [out] struct_bytes set by the caller.
+ *
+ * @retval GP_OK                    *info is filled.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p info is NULL.
+ * @retval GP_ERR_VERSION_MISMATCH  info->struct_bytes is wrong.
+ * @retval GP_ERR_INVALID_POOL      NULL or destroyed.
+ *
+ * Thread-safe.
  */
 GP_API GP_NODISCARD gp_status gp_pool_get_device(gp_pool *pool, gp_device_info *info);
 

@@ -29,7 +29,8 @@ typedef struct gp_pool_stats {
     uint64_t live_blocks;           /**< Allocations held by callers. */
     uint64_t cached_bytes;          /**< Free inside gp, wherever. */
     uint64_t l1_cached_bytes;       /**< Of these, in thread caches. */
-    uint64_t pending_bytes;         /**< Of these, behind a fence not yet seen complete. */
+    uint64_t pending_bytes;         /**< Of these, behind a fence not yet seen complete, or
+                                         parked until a capture ends. */
     uint64_t reserved_bytes;        /**< Held from the native pool. */
     uint64_t reserved_bytes_high;   /**< Its peak. */
     uint64_t native_reserved_bytes; /**< What the native pool holds from the device. */
@@ -51,7 +52,7 @@ typedef struct gp_pool_stats {
     uint64_t native_frees;
     uint64_t native_trims;
     uint64_t event_records;
-    uint64_t event_queries;
+    uint64_t event_queries; /**< Questions whether an event, or a stream, is complete. */
     uint64_t stream_waits;
 
     uint32_t streams; /**< Stream caches in use. */
@@ -71,19 +72,32 @@ typedef struct gp_pool_stats {
  * @retval GP_ERR_INVALID_ARGUMENT  @p stats is NULL.
  * @retval GP_ERR_VERSION_MISMATCH  stats->struct_bytes is wrong.
  * @retval GP_ERR_INVALID_POOL      NULL or destroyed.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h.
  *
- * Thread-safe.
+ * Takes each stream cache's lock for a moment; not for the hot path. Thread-safe.
  */
 GP_API GP_NODISCARD gp_status gp_pool_get_stats(gp_pool *pool, gp_pool_stats *stats);
 
-/** Start the peaks anew from the present values. @retval GP_OK, GP_ERR_INVALID_POOL */
+/**
+ * Start the peaks anew from the present values, the native pool's too.
+ *
+ * What other threads have allocated at their own peaks since they last left the
+ * hot path may be counted once more.
+ *
+ * @retval GP_OK                The peaks are the present values.
+ * @retval GP_ERR_INVALID_POOL  NULL or destroyed.
+ * @retval GP_ERR_CUDA          The native peak was not reset, gp's own were.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h.
+ *
+ * Thread-safe.
+ */
 GP_API GP_NODISCARD gp_status gp_pool_reset_peak(gp_pool *pool);
 
 /**
  * Check every invariant of a pool's data structures.
  *
- * Takes time linear in what the pool holds. No other call on the pool may be in
- * progress.
+ * Takes time that grows with the segments times the chunks cut from them. No
+ * other call on the pool may be in progress.
  *
  * @retval GP_OK               All hold.
  * @retval GP_ERR_INVALID_POOL NULL or destroyed; or an invariant is broken, and
@@ -93,9 +107,11 @@ GP_API GP_NODISCARD gp_status gp_pool_check(gp_pool *pool);
 
 /** What gp_pool_walk() found. */
 typedef enum gp_walk_kind {
-    GP_WALK_SEGMENT = 0, /**< A span held from the native pool or from another stream. */
+    GP_WALK_SEGMENT = 0, /**< A span held from the native pool; or a chunk, the part of one
+                              that a stream cache cuts small blocks from. */
     GP_WALK_LIVE = 1,    /**< An allocation. */
-    GP_WALK_CACHED = 2   /**< A block in a thread cache or on its way back. */
+    GP_WALK_CACHED = 2   /**< A free block that is kept as one: in a thread cache, whole
+                              in a stream cache, on its way, or parked. */
 } gp_walk_kind;
 
 /** One thing in a pool. */
@@ -103,7 +119,8 @@ typedef struct gp_walk_entry {
     gp_walk_kind kind;
     const void *address; /**< Device address. */
     size_t bytes;        /**< Size after rounding. */
-    uint64_t stream_id;  /**< The stream whose cache owns it. */
+    uint64_t stream_id;  /**< The stream whose cache cuts it; 0: the commons, which
+                              large blocks are cut from. */
 } gp_walk_entry;
 
 /** Called for each entry; return false to stop. Must not call into the pool. */
@@ -112,9 +129,16 @@ typedef bool (*gp_walk_fn)(const gp_walk_entry *entry, void *user);
 /**
  * Visit every segment and block of a pool, by segment, in address order.
  *
+ * A chunk comes after the segment it lies in and again holds blocks of its own.
  * No other call on the pool may be in progress.
  *
- * @retval GP_OK, GP_ERR_INVALID_ARGUMENT (NULL @p visit), GP_ERR_INVALID_POOL
+ * @param visit  Called for each entry.
+ * @param user   Passed on to it.
+ *
+ * @retval GP_OK                      All were visited, or @p visit stopped it.
+ * @retval GP_ERR_INVALID_ARGUMENT    @p visit is NULL.
+ * @retval GP_ERR_INVALID_POOL        NULL or destroyed.
+ * @retval GP_ERR_OUT_OF_HOST_MEMORY  Nothing was visited.
  */
 GP_API GP_NODISCARD gp_status gp_pool_walk(gp_pool *pool, gp_walk_fn visit, void *user);
 

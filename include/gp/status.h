@@ -26,7 +26,8 @@ typedef enum gp_status {
     GP_ERR_INVALID_ARGUMENT = 1, /**< A required argument is NULL or out of range. */
     GP_ERR_INVALID_CONFIG = 2,   /**< A config field is out of range. */
     GP_ERR_VERSION_MISMATCH = 3, /**< struct_bytes is not one this library knows. */
-    GP_ERR_INVALID_POOL = 4,     /**< NULL, never created, or already destroyed. */
+    GP_ERR_INVALID_POOL = 4,     /**< NULL, never created, or already destroyed; found
+                                      broken by gp_pool_check(). */
     GP_ERR_INVALID_STREAM = 5,   /**< Not a stream, or a destroyed one. */
     GP_ERR_WRONG_DEVICE = 6,     /**< The stream belongs to another device. */
     GP_ERR_SIZE_OVERFLOW = 7,    /**< No device can hold so many bytes. */
@@ -59,9 +60,10 @@ GP_API const char *gp_status_string(gp_status status);
 /**
  * What went wrong in the calling thread's last gp call that failed.
  *
- * The text names what was found and what was asked: for out of memory, the
- * bytes asked, live, cached and reserved; for a bad free, the block the pointer
- * lies in; for GP_ERR_BUSY, the live allocations.
+ * The text names what was found and what was asked: for GP_ERR_OUT_OF_MEMORY and
+ * GP_ERR_LIMIT, the bytes asked, live, cached and reserved; for a bad free, the
+ * block the pointer lies in; for GP_ERR_BUSY, the first of the live allocations.
+ * At most 1023 bytes; a longer text ends in "...".
  *
  * @return A NUL-terminated string, empty if no call of this thread failed yet.
  *         Valid until this thread's next gp call.

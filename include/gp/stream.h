@@ -21,9 +21,10 @@ extern "C" {
  *
  * Until gp_stream_detach() the caller does not destroy the stream, and calls
  * gp_capture_begin() before and gp_capture_end() after every capture that the
- * stream takes part in. May be called once per pool and stream;
+ * stream takes part in. The promise is given for each pool on its own;
  * cudaStreamPerThread cannot be attached, since it is another stream in every
- * thread.
+ * thread. NULL and cudaStreamLegacy can, but calls that name no pool go on
+ * asking the driver, since they mean a stream of whatever device is current.
  *
  * @param pool    The pool the promise is given to; NULL for the default pool of
  *                the stream's device.
@@ -32,7 +33,11 @@ extern "C" {
  * @retval GP_OK                    Attached, or was already.
  * @retval GP_ERR_INVALID_ARGUMENT  The per-thread stream.
  * @retval GP_ERR_INVALID_POOL      @p pool is destroyed.
- * @retval GP_ERR_INVALID_STREAM, GP_ERR_WRONG_DEVICE, GP_ERR_CAPTURE
+ * @retval GP_ERR_CAPTURE           @p stream captures, or is the legacy stream and
+ *                                  another one captures.
+ * @retval GP_ERR_INVALID_STREAM, GP_ERR_WRONG_DEVICE, GP_ERR_OUT_OF_HOST_MEMORY,
+ *         GP_ERR_UNSUPPORTED, GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN, GP_ERR_CUDA
+ *         As gp_alloc_from_pool_async().
  *
  * Thread-safe.
  */
@@ -45,24 +50,37 @@ GP_API GP_NODISCARD gp_status gp_stream_attach(gp_pool *pool, cudaStream_t strea
  * other streams, behind a fence. No other thread may be inside a gp call on this
  * stream. Live blocks of the stream stay valid.
  *
+ * @param pool    As in gp_stream_attach().
+ * @param stream  The stream, which still exists and does not capture.
+ *
  * @retval GP_OK                    Detached; the stream is checked again.
  * @retval GP_ERR_INVALID_ARGUMENT  It was not attached.
  * @retval GP_ERR_INVALID_POOL      @p pool is destroyed.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h.
+ *
+ * Thread-safe, but for other calls on @p stream.
  */
 GP_API GP_NODISCARD gp_status gp_stream_detach(gp_pool *pool, cudaStream_t stream);
 
 /**
  * Announce that an attached stream is about to capture.
  *
- * Until gp_capture_end() its calls pass through to the native allocator.
- * Checked streams need no announcement.
+ * From now on, until gp_capture_end(), each call asks the driver; while the stream
+ * does capture, allocations and frees pass through to the native allocator. When
+ * this returns, no thread uses the stream on gp's behalf any more. Checked streams
+ * need no announcement.
  *
- * @retval GP_OK
+ * @retval GP_OK                    Announced, or was already.
  * @retval GP_ERR_INVALID_ARGUMENT  The stream is not attached.
+ * @retval GP_ERR_INVALID_POOL      @p pool is destroyed.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h.
+ *
+ * Thread-safe.
  */
 GP_API GP_NODISCARD gp_status gp_capture_begin(gp_pool *pool, cudaStream_t stream);
 
-/** Announce that the capture of an attached stream has ended. @see gp_capture_begin */
+/** Announce that the capture of an attached stream has ended, after it has. Statuses
+ *  and thread rule as gp_capture_begin(). */
 GP_API GP_NODISCARD gp_status gp_capture_end(gp_pool *pool, cudaStream_t stream);
 
 /**
@@ -76,11 +94,15 @@ GP_API GP_NODISCARD gp_status gp_capture_end(gp_pool *pool, cudaStream_t stream)
  * @param stream  Another stream of the same device; not capturing.
  *
  * @retval GP_OK                    Recorded.
- * @retval GP_ERR_NOT_OWNED         No live block contains @p ptr.
+ * @retval GP_ERR_NOT_OWNED         No live block contains @p ptr; blocks that were
+ *                                  allocated in a capture are not known here.
  * @retval GP_ERR_DOUBLE_FREE       The block is free.
- * @retval GP_ERR_INVALID_STREAM, GP_ERR_WRONG_DEVICE, GP_ERR_CAPTURE
- * @retval GP_ERR_OUT_OF_HOST_MEMORY
+ * @retval GP_ERR_CAPTURE           @p stream captures.
+ * @retval GP_ERR_INVALID_STREAM, GP_ERR_WRONG_DEVICE, GP_ERR_OUT_OF_HOST_MEMORY,
+ *         GP_ERR_CUDA, GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN
+ *         As gp_alloc_from_pool_async().
  *
+ * A failed call has recorded nothing: the block's free does not wait for the use.
  * Thread-safe. Costs an event record.
  */
 GP_API GP_NODISCARD gp_status gp_record_use(void *ptr, cudaStream_t stream);
