@@ -15,6 +15,11 @@
 # A skip fails: a test that cannot run where it is started has to be left out by its label,
 # where everybody can see it. So does a test program that runs no test at all.
 
+# In front of a test's command, this ends a test that hangs with all its processes. ctest would end
+# the runner alone and leave the process of the test itself spinning; Criterion's --timeout does
+# nothing.
+set(gp_test_limit timeout 300)
+
 function(gp_add_test_target name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "CRITERION;INTERNAL" "" "SOURCES;LABELS;ARGS")
     if(arg_UNPARSED_ARGUMENTS)
@@ -35,8 +40,8 @@ function(gp_add_test_target name)
         set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
         return()
     endif()
-    add_test(NAME ${name} COMMAND ${name} ${arg_ARGS})
-    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+    add_test(NAME ${name} COMMAND ${gp_test_limit} $<TARGET_FILE:${name}> ${arg_ARGS})
+    set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}")
     if("gpu" IN_LIST arg_LABELS)
         set_tests_properties(${name} PROPERTIES RESOURCE_LOCK gpu)
     endif()
