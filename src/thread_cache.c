@@ -8,6 +8,9 @@
 /* A class may fill this share of the cache at most. */
 #define CLASS_SHARE 4u
 
+/* A batch from L2, this share. */
+#define BATCH_SHARE 16u
+
 gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *counters,
                                  gp_thread_cache **cache)
 {
@@ -121,10 +124,12 @@ void gp_thread_cache_sweep(gp_thread_cache *cache)
     gp_asymmetric_leave(&cache->side);
 }
 
-/* The cache as a whole is full: halve every class, coldest blocks first. */
+/* The cache as a whole is full. The largest blocks hold most of it, in few of them: so
+ * from there down, the colder half of each class, until a quarter is free. */
 static void shrink(gp_thread_cache *cache)
 {
-    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
+    size_t keep = cache->max_bytes - cache->max_bytes / 4;
+    for (uint32_t i = GP_CLASS_COUNT; i-- > 0 && gp_counter_get(&cache->cached_bytes) > keep;)
         flush_bin(cache, i, (cache->bins[i].count + 1u) / 2u);
 }
 
@@ -135,7 +140,9 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
     gp_record_set(slot.record, size_class | GP_STATE_CACHED);
 
     gp_thread_cache_enter_slow(cache);
-    if (bin->depth == 0)
+    /* As deep as what comes and goes, within its bound: else each swing of the live
+     * count would be a flush and, on the way back, a refill. */
+    if (bin->count == bin->depth)
         deepen(cache, size_class);
     if (bin->count > 0 && bin->count == bin->depth)
         flush_bin(cache, size_class, (bin->count + 1u) / 2u);
@@ -174,12 +181,14 @@ static void fill_bin(gp_thread_cache *cache, uint32_t size_class, const gp_slot 
         gp_stream_cache_give(cache->stream, slots + kept, count - kept);
 }
 
-/* Half the depth, within what the cache as a whole may still hold. */
+/* Half the depth, but no more bytes than a small part of the cache, and none that would
+ * have to make room for: of large blocks a batch saves little and strands much. */
 static uint32_t batch_size(const gp_thread_cache *cache, uint32_t size_class)
 {
     uint64_t cached = gp_counter_get(&cache->cached_bytes);
     size_t room = cached < cache->max_bytes ? cache->max_bytes - (size_t)cached : 0;
-    size_t blocks = room / gp_size_class_bytes(size_class);
+    size_t bytes = room < cache->max_bytes / BATCH_SHARE ? room : cache->max_bytes / BATCH_SHARE;
+    size_t blocks = bytes / cache->bins[size_class].bytes;
     uint32_t half = cache->bins[size_class].depth / 2u;
     uint32_t most = half < GP_BATCH_SLOTS ? half : GP_BATCH_SLOTS;
     return blocks < most ? (uint32_t)blocks : most;

@@ -42,13 +42,15 @@ static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
     bool found;
     *source = GP_SUPPLY_OWN;
     gp_status status = look(target, request, slot, &found);
-    for (int chunks = 0; status == GP_OK && !found; chunks++) {
+    for (int chunks = 0; status == GP_OK && !found;) {
         if (chunks == MOST_CHUNKS)
             return gp_error_set(GP_ERR_OUT_OF_MEMORY, "policy %s has no room for %zu bytes",
                                 target->pool->policy.name, request->bytes);
         if (gp_counter_get(&supply->cache->transit_bytes) == 0 ||
-            !gp_stream_cache_collect(supply->cache))
+            !gp_stream_cache_collect(supply->cache)) {
             status = gp_supply_chunk(supply, request, source);
+            chunks++;
+        }
         if (status == GP_OK)
             status = look(target, request, slot, &found);
     }
