@@ -263,6 +263,24 @@ static bool letting_go_helps(const cache_first *self, size_t bytes, size_t align
            bytes <= joined_slab_bytes(self);
 }
 
+/* Is a span part of what lies free once nothing is held back? */
+static bool lies_in_idle_chunk(const cache_first *self, gp_span span)
+{
+    idle_chunks idle = find_idle_chunks(self);
+
+    for (int i = 0; i < 2; i++) {
+        if (idle.nodes[i] != NULL) {
+            gp_span all = joined(&idle, i);
+            size_t offset = span.base - all.base;
+
+            if (offset < all.bytes && span.bytes <= all.bytes - offset) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static void let_go(cache_first *self)
 {
     gp_span slab;
@@ -323,6 +341,21 @@ static void cache_first_give(void *state, gp_span block)
         }
     }
     gp_span_heap_give(&self->heap, block.base);
+}
+
+/* Blocks longer than buddy_bytes, and what take_at() took, lie in the heap. */
+static bool cache_first_take_at(void *state, gp_span span)
+{
+    cache_first *self = state;
+
+    if (gp_span_heap_take_at(&self->heap, span)) {
+        return true;
+    }
+    if (!lies_in_idle_chunk(self, span)) {
+        return false;
+    }
+    let_go(self);
+    return gp_span_heap_take_at(&self->heap, span);
 }
 
 static bool segment_is_free(const cache_first *self, const gp_heap_segment *segment)
@@ -426,6 +459,7 @@ const gp_policy_ops *gp_policy_cache_first(void)
         .give = cache_first_give,
         .usage = cache_first_usage,
         .is_valid = cache_first_is_valid,
+        .take_at = cache_first_take_at,
     };
 
     return &ops;

@@ -3,6 +3,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* As long as most segments of a pool are. */
+static const size_t window_bytes = (size_t)32 << 20;
+
 gp_status gp_span_heap_init(gp_span_heap *heap, const gp_span_index_ops *index_ops)
 {
     *heap = (gp_span_heap){.index_ops = index_ops};
@@ -14,7 +17,7 @@ gp_status gp_span_heap_init(gp_span_heap *heap, const gp_span_index_ops *index_o
     if (!gp_address_map_init(&heap->taken)) {
         goto destroy_index;
     }
-    if (!gp_address_map_init(&heap->by_base)) {
+    if (!gp_range_map_init(&heap->by_address, window_bytes)) {
         goto fini_taken;
     }
     return GP_OK;
@@ -34,10 +37,22 @@ void gp_span_heap_fini(gp_span_heap *heap)
         LIST_REMOVE(segment, all);
         free(segment);
     }
-    gp_address_map_fini(&heap->by_base);
+    gp_range_map_fini(&heap->by_address);
     gp_address_map_fini(&heap->taken);
     heap->index_ops->destroy(heap->index);
     gp_node_pool_fini(&heap->nodes);
+}
+
+static gp_span_node *take_node(gp_span_heap *heap)
+{
+    heap->span_count++;
+    return gp_node_pool_take(&heap->nodes);
+}
+
+static void give_node(gp_span_heap *heap, gp_span_node *node)
+{
+    heap->span_count--;
+    gp_node_pool_give(&heap->nodes, node);
 }
 
 static void make_free(gp_span_heap *heap, gp_span_node *node)
@@ -59,36 +74,49 @@ gp_status gp_span_heap_add_segment(gp_span_heap *heap, gp_span span)
     gp_heap_segment *segment = malloc(sizeof(*segment));
 
     if (segment == NULL || !gp_node_pool_reserve(&heap->nodes, 1) ||
-        !gp_address_map_reserve(&heap->by_base, 1)) {
+        !gp_range_map_reserve(&heap->by_address, span.bytes)) {
         free(segment);
         return GP_ERR_OUT_OF_HOST_MEMORY;
     }
-    gp_span_node *node = gp_node_pool_take(&heap->nodes);
+    gp_span_node *node = take_node(heap);
 
     *segment = (gp_heap_segment){.span = span, .first = node};
     *node = (gp_span_node){.span = span, .segment = segment};
     LIST_INSERT_HEAD(&heap->all, segment, all);
-    gp_address_map_insert(&heap->by_base, span.base, segment);
+    gp_range_map_insert(&heap->by_address, &segment->span);
     heap->segment_count++;
     make_free(heap, node);
     return GP_OK;
 }
 
+/* NULL: the address lies in none. */
+static gp_heap_segment *segment_at(const gp_span_heap *heap, uintptr_t address)
+{
+    return (gp_heap_segment *)gp_range_map_find(&heap->by_address, address);
+}
+
+static gp_heap_segment *find_segment(const gp_span_heap *heap, uintptr_t base)
+{
+    gp_heap_segment *segment = segment_at(heap, base);
+
+    return segment != NULL && segment->span.base == base ? segment : NULL;
+}
+
 const gp_heap_segment *gp_span_heap_find_segment(const gp_span_heap *heap, uintptr_t base)
 {
-    return gp_address_map_find(&heap->by_base, base);
+    return find_segment(heap, base);
 }
 
 bool gp_span_heap_remove_segment(gp_span_heap *heap, uintptr_t base)
 {
-    gp_heap_segment *segment = gp_address_map_find(&heap->by_base, base);
+    gp_heap_segment *segment = find_segment(heap, base);
 
     if (segment == NULL || segment->taken_bytes != 0) {
         return false;
     }
     make_unfree(heap, segment->first);
-    gp_node_pool_give(&heap->nodes, segment->first);
-    gp_address_map_remove(&heap->by_base, base, segment);
+    give_node(heap, segment->first);
+    gp_range_map_remove(&heap->by_address, &segment->span);
     LIST_REMOVE(segment, all);
     heap->segment_count--;
     free(segment);
@@ -120,7 +148,7 @@ static gp_span_node *find_fit(const gp_span_heap *heap, size_t bytes, size_t ali
 /* A record for what lies in front of at; node keeps the rest. Neither is in the index. */
 static gp_span_node *cut_front(gp_span_heap *heap, gp_span_node *node, uintptr_t at)
 {
-    gp_span_node *front = gp_node_pool_take(&heap->nodes);
+    gp_span_node *front = take_node(heap);
     size_t front_bytes = at - node->span.base;
 
     *front = (gp_span_node){.span = {node->span.base, front_bytes},
@@ -138,30 +166,99 @@ static gp_span_node *cut_front(gp_span_heap *heap, gp_span_node *node, uintptr_t
     return front;
 }
 
+/* Take a part of a free span, for which there are records. */
+static void take_part(gp_span_heap *heap, gp_span_node *node, gp_span part)
+{
+    make_unfree(heap, node);
+    if (part.base != node->span.base) {
+        make_free(heap, cut_front(heap, node, part.base));
+    }
+    if (node->span.bytes != part.bytes) {
+        gp_span_node *block = cut_front(heap, node, part.base + part.bytes);
+
+        make_free(heap, node);
+        node = block;
+    }
+    node->segment->taken_bytes += part.bytes;
+    gp_address_map_insert(&heap->taken, part.base, node);
+}
+
+/* Before a span comes back. */
+static void note_most(gp_span_heap *heap)
+{
+    if (heap->most_spans < heap->span_count) {
+        heap->most_spans = heap->span_count;
+    }
+    if (heap->most_taken < heap->taken.count) {
+        heap->most_taken = heap->taken.count;
+    }
+}
+
+/*
+ * Two records: for the head before an aligned start, and for the block. Hash entries are
+ * the only other thing that grows; from here on nothing can fail, nor can give().
+ *
+ * Nor can take_at() where spans were given. Every edge between two spans was one before,
+ * or is one of the two that this take adds; so there will be at most two more spans than
+ * there were. At most one span is cut in two: with the one taken now, two more are taken.
+ */
+static bool reserve_take(gp_span_heap *heap)
+{
+    note_most(heap);
+    return gp_node_pool_reserve(&heap->nodes, heap->most_spans - heap->span_count + 2) &&
+           gp_address_map_reserve(&heap->taken, heap->most_taken - heap->taken.count + 2);
+}
+
 bool gp_span_heap_take(gp_span_heap *heap, size_t bytes, size_t alignment, uintptr_t *base)
 {
     uintptr_t start;
     gp_span_node *node = find_fit(heap, bytes, alignment, &start);
 
-    /* Two records: for the head before an aligned start, and for the block. The hash entry is
-     * the only other thing that grows; from here on nothing can fail, nor can give(). */
-    if (node == NULL || !gp_node_pool_reserve(&heap->nodes, 2) ||
-        !gp_address_map_reserve(&heap->taken, 1)) {
+    if (node == NULL || !reserve_take(heap)) {
         return false;
     }
-    make_unfree(heap, node);
-    if (start != node->span.base) {
-        make_free(heap, cut_front(heap, node, start));
-    }
-    if (node->span.bytes != bytes) {
-        gp_span_node *block = cut_front(heap, node, start + bytes);
-
-        make_free(heap, node);
-        node = block;
-    }
-    node->segment->taken_bytes += bytes;
-    gp_address_map_insert(&heap->taken, start, node);
+    take_part(heap, node, (gp_span){start, bytes});
+    heap->most_spans = heap->span_count;
+    heap->most_taken = heap->taken.count;
     *base = start;
+    return true;
+}
+
+/* The free span that holds all of this one. */
+static gp_span_node *find_free_around(const gp_span_heap *heap, gp_span span)
+{
+    const gp_heap_segment *segment = segment_at(heap, span.base);
+    gp_span_node *node = segment == NULL ? NULL : segment->first;
+    size_t offset;
+
+    while (node != NULL && span.base - node->span.base >= node->span.bytes) {
+        node = node->next;
+    }
+    if (node == NULL || !node->is_free) {
+        return NULL;
+    }
+    offset = span.base - node->span.base;
+    return span.bytes <= node->span.bytes - offset ? node : NULL;
+}
+
+/* No more than is needed, so that nothing is asked of malloc if that was set aside. */
+static bool reserve_part(gp_span_heap *heap, const gp_span_node *node, gp_span part)
+{
+    bool has_head = part.base != node->span.base;
+    bool has_tail = part.base + part.bytes != node->span.base + node->span.bytes;
+
+    return gp_node_pool_reserve(&heap->nodes, (size_t)has_head + has_tail) &&
+           gp_address_map_reserve(&heap->taken, 1);
+}
+
+bool gp_span_heap_take_at(gp_span_heap *heap, gp_span span)
+{
+    gp_span_node *node = find_free_around(heap, span);
+
+    if (node == NULL || !reserve_part(heap, node, span)) {
+        return false;
+    }
+    take_part(heap, node, span);
     return true;
 }
 
@@ -179,7 +276,7 @@ static void absorb_prev(gp_span_heap *heap, gp_span_node *node)
     } else {
         node->segment->first = node;
     }
-    gp_node_pool_give(&heap->nodes, prev);
+    give_node(heap, prev);
 }
 
 static void absorb_next(gp_span_heap *heap, gp_span_node *node)
@@ -192,7 +289,7 @@ static void absorb_next(gp_span_heap *heap, gp_span_node *node)
     if (node->next != NULL) {
         node->next->prev = node;
     }
-    gp_node_pool_give(&heap->nodes, next);
+    give_node(heap, next);
 }
 
 void gp_span_heap_give(gp_span_heap *heap, uintptr_t base)
@@ -200,6 +297,7 @@ void gp_span_heap_give(gp_span_heap *heap, uintptr_t base)
     gp_span_node *node = gp_span_heap_find(heap, base);
 
     assert(node != NULL && !node->is_free);
+    note_most(heap);
     gp_address_map_remove(&heap->taken, base, node);
     node->segment->taken_bytes -= node->span.bytes;
     if (node->prev != NULL && node->prev->is_free) {
@@ -235,7 +333,7 @@ size_t gp_span_heap_metadata_bytes(const gp_span_heap *heap)
 {
     return heap->nodes.metadata_bytes + heap->segment_count * sizeof(gp_heap_segment) +
            gp_address_map_metadata_bytes(&heap->taken) +
-           gp_address_map_metadata_bytes(&heap->by_base) +
+           gp_range_map_metadata_bytes(&heap->by_address) +
            heap->index_ops->metadata_bytes(heap->index);
 }
 
@@ -290,7 +388,8 @@ bool gp_span_heap_is_valid(const gp_span_heap *heap)
             return false;
         }
     }
-    return sum.segments == heap->segment_count && sum.segments == heap->by_base.count &&
+    return sum.segments == heap->segment_count &&
+           sum.free_spans + sum.taken_spans == heap->span_count &&
            sum.taken_spans == heap->taken.count && sum.free_bytes == heap->free_bytes &&
            heap->index_ops->is_valid(heap->index, sum.free_spans);
 }

@@ -16,12 +16,13 @@
 
 #include "address_map.h"
 #include "node_pool.h"
+#include "range_map.h"
 #include "span_index.h"
 
 #include <bsd/sys/queue.h>
 
 struct gp_heap_segment {
-    gp_span span;
+    gp_span span;        /* First: found by address as that. */
     gp_span_node *first; /* The span at the segment's start. */
     size_t taken_bytes;  /* Sum of its taken spans. */
     LIST_ENTRY(gp_heap_segment) all;
@@ -31,11 +32,15 @@ typedef struct gp_span_heap {
     const gp_span_index_ops *index_ops;
     void *index;
     gp_address_map taken;             /* Base to gp_span_node, taken ones only. */
-    gp_address_map by_base;           /* Base to gp_heap_segment. */
+    gp_range_map by_address;          /* gp_heap_segment by any address in it. */
     LIST_HEAD(, gp_heap_segment) all; /* Every segment, newest first. */
     gp_node_pool nodes;
     size_t segment_count;
     size_t free_bytes; /* Sum of all free spans. */
+    size_t span_count; /* Free and taken. */
+    /* The most there were since the last take: what take_at() may bring back. */
+    size_t most_spans;
+    size_t most_taken;
 } gp_span_heap;
 
 /* @return GP_OK or GP_ERR_OUT_OF_HOST_MEMORY. */
@@ -64,6 +69,17 @@ const gp_heap_segment *gp_span_heap_find_segment(const gp_span_heap *heap, uintp
  * @return false: no span fits, or malloc failed; then nothing has changed.
  */
 bool gp_span_heap_take(gp_span_heap *heap, size_t bytes, size_t alignment, uintptr_t *base);
+
+/*
+ * Take exactly this span. O(spans of the segment): they are walked in order.
+ *
+ * Never fails for want of host memory if what is taken was given since the last take
+ * but one, as a whole or in parts, so that in the end no more is cut than it was: take
+ * sets aside as many records as there were before, and two for its own edges.
+ *
+ * @return false: it is not wholly free, or malloc failed; then nothing has changed.
+ */
+bool gp_span_heap_take_at(gp_span_heap *heap, gp_span span);
 
 /* A taken span comes back and is joined with its free neighbours. O(log n), never allocates. */
 void gp_span_heap_give(gp_span_heap *heap, uintptr_t base);

@@ -26,7 +26,7 @@ void gp_commons_destroy(gp_commons *commons)
 
 /* ---- under the lock --------------------------------------------------------- */
 
-static bool take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
+bool gp_commons_take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
 {
     uintptr_t base;
     if (!commons->pool->policy.take(commons->policy, bytes, alignment, &base))
@@ -37,12 +37,22 @@ static bool take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_
     return true;
 }
 
-static void give_locked(gp_commons *commons, gp_segment *segment, gp_span span)
+void gp_commons_give_locked(gp_commons *commons, gp_span span)
 {
+    gp_segment *segment = gp_address_table_segment(span.base);
     GP_ASSERT(segment->home == NULL && segment->taken_bytes >= span.bytes);
     commons->pool->policy.give(commons->policy, span);
     segment->taken_bytes -= span.bytes;
     gp_counter_add(&commons->free_bytes, span.bytes);
+}
+
+void gp_commons_take_at_locked(gp_commons *commons, gp_span span)
+{
+    bool taken = commons->pool->policy.take_at(commons->policy, span);
+    GP_ASSERT(taken);
+    (void)taken;
+    gp_address_table_segment(span.base)->taken_bytes += span.bytes;
+    gp_counter_sub(&commons->free_bytes, span.bytes);
 }
 
 static gp_status add_locked(gp_commons *commons, gp_segment *segment)
@@ -63,11 +73,11 @@ static gp_status add_locked(gp_commons *commons, gp_segment *segment)
 static void take_whole_locked(gp_commons *commons, const gp_segment *segment)
 {
     gp_span span;
-    if (!take_locked(commons, segment->span.bytes, GP_GRANULE_BYTES, &span) ||
+    if (!gp_commons_take_locked(commons, segment->span.bytes, GP_GRANULE_BYTES, &span) ||
         span.base == segment->span.base)
         return;
     take_whole_locked(commons, segment);
-    give_locked(commons, gp_address_table_segment(span.base), span);
+    gp_commons_give_locked(commons, span);
 }
 
 /* ---- the interface -------------------------------------------------------------- */
@@ -76,28 +86,27 @@ bool gp_commons_take(gp_commons *commons, size_t bytes, size_t alignment, gp_spa
 {
     if (gp_counter_get(&commons->free_bytes) < bytes)
         return false;
-    (void)pthread_mutex_lock(&commons->lock);
-    bool found = take_locked(commons, bytes, alignment, span);
-    (void)pthread_mutex_unlock(&commons->lock);
+    gp_commons_lock(commons);
+    bool found = gp_commons_take_locked(commons, bytes, alignment, span);
+    gp_commons_unlock(commons);
     return found;
 }
 
 void gp_commons_give(gp_span span)
 {
-    gp_segment *segment = gp_address_table_segment(span.base);
-    gp_commons *commons = segment->commons;
-    (void)pthread_mutex_lock(&commons->lock);
-    give_locked(commons, segment, span);
-    (void)pthread_mutex_unlock(&commons->lock);
+    gp_commons *commons = gp_address_table_segment(span.base)->commons;
+    gp_commons_lock(commons);
+    gp_commons_give_locked(commons, span);
+    gp_commons_unlock(commons);
 }
 
 gp_status gp_commons_add_segment(gp_commons *commons, gp_segment *segment, size_t bytes,
                                  size_t alignment, gp_span *span)
 {
-    (void)pthread_mutex_lock(&commons->lock);
+    gp_commons_lock(commons);
     gp_status status = add_locked(commons, segment);
-    bool taken = status == GP_OK && take_locked(commons, bytes, alignment, span);
-    (void)pthread_mutex_unlock(&commons->lock);
+    bool taken = status == GP_OK && gp_commons_take_locked(commons, bytes, alignment, span);
+    gp_commons_unlock(commons);
 
     if (status == GP_OK && !taken)
         return gp_error_set(GP_ERR_OUT_OF_MEMORY, "policy %s has no room for %zu bytes",
@@ -107,11 +116,11 @@ gp_status gp_commons_add_segment(gp_commons *commons, gp_segment *segment, size_
 
 gp_status gp_commons_add_taken_segment(gp_commons *commons, gp_segment *segment)
 {
-    (void)pthread_mutex_lock(&commons->lock);
+    gp_commons_lock(commons);
     gp_status status = add_locked(commons, segment);
     if (status == GP_OK)
         take_whole_locked(commons, segment);
-    (void)pthread_mutex_unlock(&commons->lock);
+    gp_commons_unlock(commons);
     return status;
 }
 
@@ -129,7 +138,7 @@ static gp_segment *smallest_free_locked(const gp_commons *commons)
 
 gp_segment *gp_commons_remove_segment(gp_commons *commons)
 {
-    (void)pthread_mutex_lock(&commons->lock);
+    gp_commons_lock(commons);
     gp_segment *segment = smallest_free_locked(commons);
     /* A policy may keep a free segment to itself. */
     if (segment != NULL &&
@@ -139,6 +148,6 @@ gp_segment *gp_commons_remove_segment(gp_commons *commons)
         gp_segment_unlink(&commons->segments, segment);
         gp_counter_sub(&commons->free_bytes, segment->span.bytes);
     }
-    (void)pthread_mutex_unlock(&commons->lock);
+    gp_commons_unlock(commons);
     return segment;
 }

@@ -36,6 +36,23 @@ bool gp_commons_take(gp_commons *commons, size_t bytes, size_t alignment, gp_spa
 /* A span goes back where it was taken, every use of it complete. */
 void gp_commons_give(gp_span span);
 
+/* Under the lock: several of these in one step. */
+bool gp_commons_take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span);
+void gp_commons_give_locked(gp_commons *commons, gp_span span);
+
+/* Take exactly what was just given, or part of it. The policy has a take_at(). */
+void gp_commons_take_at_locked(gp_commons *commons, gp_span span);
+
+static inline void gp_commons_lock(gp_commons *commons)
+{
+    (void)pthread_mutex_lock(&commons->lock);
+}
+
+static inline void gp_commons_unlock(gp_commons *commons)
+{
+    (void)pthread_mutex_unlock(&commons->lock);
+}
+
 /*
  * Take charge of a native segment, every use of which is complete, and take a span
  * in the same step, so that nobody else takes what was grown for the caller.

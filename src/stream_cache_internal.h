@@ -23,6 +23,9 @@ void gp_stream_cache_keep_whole_locked(gp_stream_cache *cache, gp_span span);
 bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit, bool spare,
                                          gp_span *span);
 
+/* Is all of a batch ordered on this stream, so that it waits only for others' sake? */
+bool gp_stream_cache_waits_for_own_work(const gp_stream_cache *cache, const gp_batch *batch);
+
 /* Size of the block in a slot. */
 size_t gp_slot_bytes(gp_slot slot);
 

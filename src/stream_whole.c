@@ -156,7 +156,7 @@ bool gp_stream_cache_take_whole(gp_stream_cache *cache, const gp_fit *fit, uint6
     return found;
 }
 
-static bool waits_for_own_work(const gp_stream_cache *cache, const gp_batch *batch)
+bool gp_stream_cache_waits_for_own_work(const gp_stream_cache *cache, const gp_batch *batch)
 {
     for (uint32_t i = 0; i < batch->fence_count; i++) {
         if (batch->fences[i]->stream_id != cache->stream_id)
@@ -186,7 +186,8 @@ static gp_batch *take_from_waiting_locked(gp_stream_cache *cache, const gp_fit *
 {
     gp_batch *batch = cache->waiting;
     for (; batch != NULL; batch = batch->next) {
-        bool suits = own_only ? waits_for_own_work(cache, batch) : batch->fence_count > 0;
+        bool suits =
+            own_only ? gp_stream_cache_waits_for_own_work(cache, batch) : batch->fence_count > 0;
         if (suits && take_slot(cache->pool, batch, fit, span))
             break;
     }

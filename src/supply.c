@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "error.h"
 #include "pool.h"
+#include "recut.h"
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
@@ -73,7 +74,13 @@ static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span,
     if (take_own(supply, fit, span))
         return true;
     *source = GP_SUPPLY_SHARED;
-    return take_common(supply, fit, span) || take_shared(supply, fit, span);
+    if (take_common(supply, fit, span))
+        return true;
+    *source = GP_SUPPLY_OWN;
+    if (gp_recut_take(supply->cache, supply->stream, fit, span))
+        return true;
+    *source = GP_SUPPLY_SHARED;
+    return take_shared(supply, fit, span);
 }
 
 /* ---- growth ---------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
  *     blocks that were freed on the stream and kept for it      no fence needed
  *     the commons: complete, whoever used it                    no fence needed
  *     the commons again, after the stream left there what it kept for itself
+ *     what was freed on the stream and the commons, joined and cut anew
  *     other streams' idle memory that the device is past
  *     one block of any stream, behind a queued wait for it (GP_SHARE_WAIT)
  *     growth, one thread at a time; before the pool passes its peak, wholly free

@@ -8,7 +8,7 @@ void gp_whole_blocks_put(gp_whole_blocks *whole, gp_whole_block block)
     gp_counter_add(&whole->bytes, block.bytes);
 }
 
-static void remove_at(gp_whole_blocks *whole, uint32_t place, gp_whole_block *block)
+void gp_whole_blocks_remove_at(gp_whole_blocks *whole, uint32_t place, gp_whole_block *block)
 {
     *block = whole->blocks[place];
     whole->count--;
@@ -33,7 +33,7 @@ bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t li
     }
     if (best == GP_WHOLE_BLOCKS)
         return false;
-    remove_at(whole, best, block);
+    gp_whole_blocks_remove_at(whole, best, block);
     return true;
 }
 
@@ -41,6 +41,6 @@ bool gp_whole_blocks_take_oldest(gp_whole_blocks *whole, uint64_t limit, gp_whol
 {
     if (whole->count == 0 || whole->blocks[0].give > limit)
         return false;
-    remove_at(whole, 0, block);
+    gp_whole_blocks_remove_at(whole, 0, block);
     return true;
 }

@@ -72,6 +72,9 @@ static inline bool gp_fit_accepts(const gp_fit *fit, uintptr_t base, size_t byte
 bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit,
                           gp_whole_block *block);
 
+/* Take the block at a place. */
+void gp_whole_blocks_remove_at(gp_whole_blocks *whole, uint32_t place, gp_whole_block *block);
+
 /* Take the oldest block, if it was freed no later than give number `limit`. */
 bool gp_whole_blocks_take_oldest(gp_whole_blocks *whole, uint64_t limit, gp_whole_block *block);
 

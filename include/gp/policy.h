@@ -1,10 +1,12 @@
 /**
  * @file
- * Placement policies: how one stream's free memory is cut and joined.
+ * Placement policies: how free memory is cut and joined.
  *
  * A policy sees addresses and sizes, never CUDA, never a lock, never a thread:
- * the pool makes one instance for each stream, calls it with that stream's
- * cache locked, and has already settled the order of every free. What a policy
+ * the pool makes one instance for each stream's small blocks and two for the
+ * commons, one for large blocks and one for what the streams cut small ones from.
+ * It calls an instance from one thread at a time, and has already settled the
+ * order of every free. An instance must not call into gp. What a policy
  * may rely on is written at each slot below.
  *
  * Words: a *segment* is a contiguous span the pool hands to the policy to cut;
@@ -100,6 +102,21 @@ typedef struct gp_policy_ops {
 
     /** Optional. Check every invariant of the instance; default: true. */
     bool (*is_valid)(const void *state);
+
+    /**
+     * Optional. Take exactly this span, which lies in one segment. Default: none;
+     * then memory that is pending on a stream is not joined for the stream's own
+     * requests.
+     *
+     * The pool gives blocks longer than large_bytes, or taken by this slot, all of
+     * one instance; takes at most one span, also longer than large_bytes; and takes
+     * back here what is left of each block. For this the slot must not fail: the host
+     * memory it needs is what give() left and take() set aside. Elsewhere it may.
+     *
+     * @return false, and change nothing, if part of the span is taken, or if the
+     *         policy keeps it cut for small blocks.
+     */
+    bool (*take_at)(void *state, gp_span span);
 } gp_policy_ops;
 
 /**

@@ -1,0 +1,216 @@
+/* Recut: what a stream freed serves its own requests of other sizes while it is busy. */
+#include "pool_fixture.h"
+
+#include "gp/policy.h"
+
+static void open_with(const gp_policy_ops *policy)
+{
+    gp_pool_config config = pool_config();
+    config.segment_bytes = MIB(16);
+    config.policy = policy;
+    pool_reopen(NULL, &config);
+}
+
+static void open(void)
+{
+    pool_open();
+    open_with(NULL);
+}
+
+TestSuite(recut, .init = open, .fini = pool_close);
+
+/* A segment full of blocks of 4 MiB, all written to. */
+static void fill_segment(void *blocks[4], cudaStream_t stream)
+{
+    for (int i = 0; i < 4; i++) {
+        blocks[i] = pool_alloc(MIB(4), stream);
+        pool_write(blocks[i], MIB(4), stream);
+    }
+}
+
+static void free_and_check(void *block, cudaStream_t stream)
+{
+    pool_free(block, stream);
+    GP(gp_pool_check(pool));
+}
+
+static void *alloc_and_check(size_t bytes, cudaStream_t stream)
+{
+    void *block = pool_alloc(bytes, stream);
+    pool_write(block, bytes, stream);
+    GP(gp_pool_check(pool));
+    return block;
+}
+
+Test(recut, joins_neighbours_that_the_device_still_uses)
+{
+    cudaStream_t stream = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(stream);
+    void *blocks[4];
+    fill_segment(blocks, stream);
+    free_and_check(blocks[1], stream);
+    free_and_check(blocks[2], stream);
+
+    void *joined = alloc_and_check(MIB(8), stream);
+
+    cr_assert(eq(ptr, joined, blocks[1]));
+    cr_assert(eq(u64, pool_stats().native_allocs, 1));
+    cr_assert(eq(u64, pool_stats().stream_waits, 0));
+    pool_open_gate(gate);
+    free_and_check(joined, stream);
+    free_and_check(blocks[0], stream);
+    free_and_check(blocks[3], stream);
+}
+
+Test(recut, cuts_a_block_and_keeps_what_is_left_over)
+{
+    cudaStream_t stream = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(stream);
+    void *all = alloc_and_check(MIB(16), stream);
+    free_and_check(all, stream);
+
+    void *first = alloc_and_check(MIB(5), stream);
+    void *second = alloc_and_check(MIB(6), stream);
+    void *third = alloc_and_check(MIB(5), stream);
+
+    cr_assert(eq(u64, pool_stats().native_allocs, 1));
+    pool_open_gate(gate);
+    free_and_check(second, stream);
+    free_and_check(first, stream);
+    free_and_check(third, stream);
+    free_and_check(alloc_and_check(MIB(16), stream), stream);
+    cr_assert(eq(u64, pool_stats().native_allocs, 1));
+}
+
+Test(recut, joins_what_is_pending_with_what_is_complete)
+{
+    cudaStream_t stream = pool_attached_stream();
+    void *blocks[3] = {pool_alloc(MIB(4), stream), pool_alloc(MIB(4), stream), NULL};
+    gp_sim_gate gate = pool_close_gate(stream);
+    pool_write(blocks[1], MIB(4), stream);
+    free_and_check(blocks[1], stream);
+
+    blocks[2] = alloc_and_check(MIB(11), stream);
+
+    cr_assert(eq(ptr, blocks[2], blocks[1]));
+    cr_assert(eq(u64, pool_stats().native_allocs, 1));
+    pool_open_gate(gate);
+    free_and_check(blocks[2], stream);
+    free_and_check(blocks[0], stream);
+}
+
+Test(recut, serves_an_aligned_request_from_the_middle)
+{
+    cudaStream_t stream = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(stream);
+    void *head = alloc_and_check(MIB(1) + KIB(64), stream);
+    void *rest = alloc_and_check(MIB(16) - MIB(1) - KIB(64), stream);
+    free_and_check(rest, stream);
+
+    void *aligned;
+    GP(gp_alloc_aligned_from_pool_async(&aligned, MIB(4), MIB(2), pool, stream));
+    GP(gp_pool_check(pool));
+
+    cr_assert(eq(u64, (uintptr_t)aligned % MIB(2), 0));
+    cr_assert(eq(u64, pool_stats().native_allocs, 1));
+    pool_open_gate(gate);
+    free_and_check(aligned, stream);
+    free_and_check(head, stream);
+}
+
+/* What is left over is as pending for others as the block was. */
+Test(recut, leaves_nothing_to_another_stream_before_it_is_complete)
+{
+    gp_pool_config config = pool_config();
+    config.segment_bytes = MIB(16);
+    config.share = GP_SHARE_COMPLETED;
+    pool_reopen(NULL, &config);
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(busy);
+    free_and_check(alloc_and_check(MIB(16), busy), busy);
+    void *cut = alloc_and_check(MIB(5), busy);
+
+    void *elsewhere = alloc_and_check(MIB(5), other);
+    cr_assert(eq(u64, pool_stats().native_allocs, 2));
+    free_and_check(cut, busy);
+    pool_open_gate(gate);
+    pool_settle();
+    void *shared = alloc_and_check(MIB(12), other);
+
+    cr_assert(eq(u64, pool_stats().native_allocs, 2));
+    free_and_check(elsewhere, other);
+    free_and_check(shared, other);
+}
+
+Test(recut, that_finds_no_room_changes_nothing)
+{
+    cudaStream_t stream = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(stream);
+    void *blocks[4];
+    fill_segment(blocks, stream);
+    free_and_check(blocks[0], stream);
+    free_and_check(blocks[2], stream);
+
+    void *grown = alloc_and_check(MIB(8), stream);
+    void *again[2] = {alloc_and_check(MIB(4), stream), alloc_and_check(MIB(4), stream)};
+
+    cr_assert(eq(u64, pool_stats().native_allocs, 2));
+    cr_assert(eq(ptr, again[0], blocks[2]));
+    cr_assert(eq(ptr, again[1], blocks[0]));
+    pool_open_gate(gate);
+    free_and_check(grown, stream);
+    for (int i = 0; i < 4; i++)
+        free_and_check(blocks[i], stream);
+}
+
+Test(recut, is_left_out_where_the_policy_cannot)
+{
+    gp_policy_ops policy = *gp_policy_cache_first();
+    policy.take_at = NULL;
+    open_with(&policy);
+    cudaStream_t stream = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(stream);
+    void *blocks[4];
+    fill_segment(blocks, stream);
+    free_and_check(blocks[1], stream);
+    free_and_check(blocks[2], stream);
+
+    void *grown = alloc_and_check(MIB(8), stream);
+
+    cr_assert(eq(u64, pool_stats().native_allocs, 2));
+    pool_open_gate(gate);
+    free_and_check(grown, stream);
+    free_and_check(blocks[0], stream);
+    free_and_check(blocks[3], stream);
+}
+
+static uint32_t below(uint32_t *state, uint32_t limit)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (*state >> 8) % limit;
+}
+
+Test(recut, loses_nothing_when_two_busy_streams_ask_for_varied_sizes)
+{
+    enum { LIVE = 24 };
+    cudaStream_t streams[2] = {pool_attached_stream(), pool_attached_stream()};
+    void *blocks[LIVE] = {NULL};
+    cudaStream_t owners[LIVE] = {NULL};
+    uint32_t state = 7;
+
+    for (int i = 0; i < 2000; i++) {
+        uint32_t place = below(&state, LIVE);
+        if (blocks[place] != NULL)
+            free_and_check(blocks[place], owners[place]);
+        owners[place] = streams[below(&state, 2)];
+        blocks[place] = alloc_and_check(MIB(1) + KIB(64) * (1 + below(&state, 120)), owners[place]);
+        if (below(&state, 50) == 0)
+            pool_settle();
+    }
+
+    for (int i = 0; i < LIVE; i++) {
+        if (blocks[i] != NULL)
+            free_and_check(blocks[i], owners[i]);
+    }
+}
