@@ -182,6 +182,22 @@ static GP_NOINLINE gp_status free_slow(void *ptr, cudaStream_t stream)
     return status;
 }
 
+/* A large block that is live and not shared, on a stream this thread knows. */
+static GP_NOINLINE gp_status free_large(gp_page *page, gp_slot slot, gp_thread_cache *cache,
+                                        cudaStream_t stream)
+{
+    const gp_block block = {
+        .pool = page->pool,
+        .slot = slot,
+        .value = GP_CLASS_LARGE | GP_STATE_LIVE,
+        .bytes = atomic_load_explicit(&page->large, memory_order_relaxed),
+    };
+    const gp_target target = {.pool = page->pool, .cache = cache};
+    free_plain(&block, &target, stream);
+    gp_tiers_settle(&target, stream);
+    return GP_OK;
+}
+
 /* ---- the calls ---------------------------------------------------------------------------- */
 
 gp_status gp_free_async(void *ptr, cudaStream_t stream)
@@ -195,7 +211,11 @@ gp_status gp_free_async(void *ptr, cudaStream_t stream)
     uint32_t value = gp_record_get(slot.record);
     uint32_t size_class = value ^ GP_STATE_LIVE; /* Live and not shared: the bare class. */
     gp_thread_cache *cache = gp_thread_find(page->pool, stream);
-    if (GP_UNLIKELY(cache == NULL || size_class >= GP_CLASS_COUNT || base % GP_GRANULE_BYTES != 0))
+    if (GP_UNLIKELY(cache == NULL || base % GP_GRANULE_BYTES != 0))
+        return free_slow(ptr, stream);
+    if (size_class == GP_CLASS_LARGE)
+        return free_large(page, slot, cache, stream);
+    if (GP_UNLIKELY(size_class >= GP_CLASS_COUNT))
         return free_slow(ptr, stream);
     if (GP_UNLIKELY(!gp_thread_cache_push(cache, size_class, slot, stream)))
         return free_slow(ptr, stream);

@@ -4,6 +4,7 @@
 
 #include "address_table.h"
 #include "error.h"
+#include "mutex.h"
 #include "pool.h"
 #include "stream_cache_internal.h"
 
@@ -25,7 +26,7 @@ gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_ca
 
     made->pool = pool;
     made->stream_id = stream_id;
-    (void)pthread_mutex_init(&made->lock, NULL);
+    gp_mutex_init_short(&made->lock);
     *cache = made;
     return GP_OK;
 }
