@@ -2,6 +2,7 @@
 
 #include "address_table.h"
 #include "error.h"
+#include "mutex.h"
 #include "pool.h"
 
 gp_status gp_commons_init(gp_commons *commons, gp_pool *pool)
@@ -14,7 +15,7 @@ gp_status gp_commons_init(gp_commons *commons, gp_pool *pool)
     if (status != GP_OK)
         return gp_error_set(status, "policy %s could not make an instance", pool->policy.name);
     commons->pool = pool;
-    (void)pthread_mutex_init(&commons->lock, NULL);
+    gp_mutex_init_short(&commons->lock);
     return GP_OK;
 }
 
