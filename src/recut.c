@@ -123,6 +123,7 @@ static void run(recut *self, const gp_fit *fit)
     take(self, fit);
     visit_pending(self, restore);
     gp_commons_unlock(self->commons);
+    gp_stream_cache_drop_empty_locked(self->cache);
     gp_stream_cache_unlock(self->cache);
 }
 

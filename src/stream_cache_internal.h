@@ -26,6 +26,9 @@ bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit,
 /* Is all of a batch ordered on this stream, so that it waits only for others' sake? */
 bool gp_stream_cache_waits_for_own_work(const gp_stream_cache *cache, const gp_batch *batch);
 
+/* Put away the batches that wait aside but hold nothing any more. */
+void gp_stream_cache_drop_empty_locked(gp_stream_cache *cache);
+
 /* Size of the block in a slot. */
 size_t gp_slot_bytes(gp_slot slot);
 

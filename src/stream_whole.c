@@ -78,8 +78,10 @@ static void wait_aside(gp_stream_cache *cache, gp_batch *batch)
     (void)gp_counter_add_shared(&cache->transit_bytes, batch->bytes);
     (void)gp_counter_add_shared(&cache->pending_bytes, batch->bytes);
     gp_stream_cache_lock(cache);
-    batch->next = cache->waiting;
-    cache->waiting = batch;
+    gp_batch **last = &cache->waiting;
+    while (*last != NULL)
+        last = &(*last)->next;
+    *last = batch;
     gp_stream_cache_unlock(cache);
 }
 
@@ -165,6 +167,21 @@ bool gp_stream_cache_waits_for_own_work(const gp_stream_cache *cache, const gp_b
     return true;
 }
 
+void gp_stream_cache_drop_empty_locked(gp_stream_cache *cache)
+{
+    gp_batch **link = &cache->waiting;
+    while (*link != NULL) {
+        gp_batch *batch = *link;
+        if (batch->count > 0) {
+            link = &batch->next;
+            continue;
+        }
+        *link = batch->next;
+        gp_batch_drop_fences(&cache->pool->fences, batch);
+        gp_batch_put(&cache->pool->batches, batch);
+    }
+}
+
 static bool take_slot(gp_pool *pool, gp_batch *batch, const gp_fit *fit, gp_span *span)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -202,6 +219,8 @@ bool gp_stream_cache_take_waiting(gp_stream_cache *cache, const gp_fit *fit, gp_
 {
     gp_stream_cache_lock(cache);
     bool found = take_from_waiting_locked(cache, fit, true, span) != NULL;
+    if (found)
+        gp_stream_cache_drop_empty_locked(cache);
     gp_stream_cache_unlock(cache);
     return found;
 }
@@ -217,6 +236,8 @@ bool gp_stream_cache_take_pending(gp_stream_cache *cache, const gp_fit *fit, cud
     const gp_batch *batch = take_from_waiting_locked(cache, fit, false, span);
     for (; batch != NULL && count < batch->fence_count; count++)
         fences[count] = gp_fence_retain(batch->fences[count]);
+    if (count > 0)
+        gp_stream_cache_drop_empty_locked(cache);
     gp_stream_cache_unlock(cache);
     if (count == 0)
         return false;
