@@ -38,6 +38,7 @@ typedef struct contract {
     void *state;
     uint64_t random;
     bool with_faults;
+    size_t large_bytes;
     model_segment segments[SEGMENT_COUNT];
     gp_span blocks[MOST_BLOCKS];
     size_t block_count;
@@ -70,6 +71,7 @@ static void set_up(contract *self)
         .large_bytes = 64 * KIB << 4 * below(self, 3),
     };
 
+    self->large_bytes = params.large_bytes;
     cr_assert(eq(int, self->ops->create(&self->state, &params), GP_OK));
     for (size_t i = 0; i < SEGMENT_COUNT; i++) {
         self->segments[i].is_taken = calloc(segment_spans[i].bytes / GP_GRANULE_BYTES, 1);
@@ -194,6 +196,66 @@ static void give_random(contract *self)
     }
 }
 
+static void take_at_without_host_memory(contract *self, uintptr_t base, uintptr_t end)
+{
+    gp_span part = {base, end - base};
+
+    malloc_fault_after(0);
+    cr_assert(self->ops->take_at(self->state, part), "what was just given is not taken back");
+    malloc_fault_off();
+    keep_block(self, part, GP_GRANULE_BYTES);
+    cr_assert(not(self->ops->take_at(self->state, part)), "taken twice");
+}
+
+/* Takes back of a block what the request left of it. */
+static void restore(contract *self, gp_span block, gp_span taken)
+{
+    uintptr_t end = block.base + block.bytes;
+    uintptr_t taken_end = taken.base + taken.bytes;
+
+    if (taken_end <= block.base || taken.base >= end) {
+        take_at_without_host_memory(self, block.base, end);
+        return;
+    }
+    if (block.base < taken.base) {
+        take_at_without_host_memory(self, block.base, taken.base);
+    }
+    if (taken_end < end) {
+        take_at_without_host_memory(self, taken_end, end);
+    }
+}
+
+/* Gives long blocks, takes a request, and takes back what it left. */
+static void recut(contract *self)
+{
+    enum { MOST_LENT = 16 };
+    gp_span lent[MOST_LENT];
+    size_t count = 0;
+    gp_span taken = {0, 0};
+
+    for (size_t i = 0; i < 4 * MOST_LENT && self->block_count != 0 && count < MOST_LENT; i++) {
+        size_t chosen = below(self, self->block_count);
+
+        if (self->blocks[chosen].bytes > self->large_bytes) {
+            lent[count++] = self->blocks[chosen];
+            give(self, chosen);
+        }
+    }
+    size_t before = self->block_count;
+
+    if (before + 2 * MOST_LENT > MOST_BLOCKS) {
+        return;
+    }
+    take(self, self->large_bytes + (1 + below(self, 4096)) * GP_GRANULE_BYTES,
+         (size_t)GP_GRANULE_BYTES << below(self, 8));
+    if (self->block_count > before) {
+        taken = self->blocks[before];
+    }
+    for (size_t i = 0; i < count; i++) {
+        restore(self, lent[i], taken);
+    }
+}
+
 static void add_segment(contract *self, size_t i)
 {
     arm_faults(self);
@@ -267,6 +329,8 @@ static void walk(contract *self, size_t operations)
         }
         if (kind < 2) {
             change_segments(self);
+        } else if (kind < 4 && self->ops->take_at != NULL) {
+            recut(self);
         } else if (kind < take_share) {
             take_random(self);
         } else {

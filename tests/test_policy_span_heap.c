@@ -362,3 +362,63 @@ Test(policy_span_heap, places_every_request_as_a_plain_list_of_spans_would)
         set_up();
     }
 }
+
+static bool take_at(uintptr_t base, size_t bytes)
+{
+    return gp_span_heap_take_at(&heap, (gp_span){base, bytes});
+}
+
+Test(policy_span_heap, takes_exactly_the_span_it_is_told)
+{
+    add_segment(first_base, MIB);
+
+    cr_assert(take_at(first_base + 64 * KIB, 128 * KIB));
+    cr_assert(take_at(first_base, 64 * KIB));
+    cr_assert(take_at(first_base + 192 * KIB, MIB - 192 * KIB));
+
+    cr_assert(eq(sz, heap.free_bytes, 0));
+    cr_assert(gp_span_heap_is_valid(&heap));
+    gp_span_heap_give(&heap, first_base + 64 * KIB);
+    cr_assert(eq(sz, take(128 * KIB), first_base + 64 * KIB));
+}
+
+Test(policy_span_heap, takes_no_span_that_is_not_wholly_free)
+{
+    add_segment(first_base, MIB);
+    add_segment(first_base + MIB, MIB);
+    cr_assert(take_at(first_base + 512 * KIB, 64 * KIB));
+
+    cr_assert(not(take_at(first_base + 512 * KIB, 64 * KIB)), "taken");
+    cr_assert(not(take_at(first_base + 448 * KIB, 128 * KIB)), "its end is taken");
+    cr_assert(not(take_at(first_base + MIB - 64 * KIB, 128 * KIB)), "in two segments");
+    cr_assert(not(take_at(first_base + 3 * MIB, 64 * KIB)), "in no segment");
+
+    cr_assert(eq(sz, heap.free_bytes, 2 * MIB - 64 * KIB));
+    cr_assert(gp_span_heap_is_valid(&heap));
+}
+
+/* The request lies across some of what was given, and cuts the first and the last of it. */
+Test(policy_span_heap, takes_back_what_was_given_without_host_memory)
+{
+    enum { COUNT = 64 };
+    uintptr_t bases[COUNT];
+    uintptr_t base = 0;
+    add_segment(first_base, COUNT * 64 * KIB);
+    for (size_t i = 0; i < COUNT; i++) {
+        bases[i] = take(64 * KIB);
+    }
+    for (size_t i = 0; i < COUNT; i++) {
+        gp_span_heap_give(&heap, bases[i]);
+    }
+    cr_assert(gp_span_heap_take(&heap, 63 * 64 * KIB - 512, 512, &base));
+
+    malloc_fault_after(0);
+    bool is_met = take_at(first_base + 63 * 64 * KIB - 512, 512) &&
+                  take_at(first_base + 63 * 64 * KIB, 64 * KIB);
+    malloc_fault_off();
+
+    cr_assert(is_met);
+    cr_assert(eq(sz, base, first_base));
+    cr_assert(eq(sz, heap.free_bytes, 0));
+    cr_assert(gp_span_heap_is_valid(&heap));
+}
