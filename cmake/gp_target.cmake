@@ -35,6 +35,11 @@ endfunction()
 function(gp_add_library target kind)
     add_library(${target} ${kind})
     gp_set_flags(${target})
+    if(kind STREQUAL "SHARED" AND NOT GP_SANITIZE)
+        # A name that nothing defines is found here, not by the first program that calls it. With a
+        # sanitizer the names of its runtime are left to the program.
+        target_link_options(${target} PRIVATE LINKER:-z,defs)
+    endif()
 endfunction()
 
 # Compiled once, position-independent, and linked twice.

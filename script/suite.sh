@@ -38,11 +38,17 @@ suite_count() {
     ' "$1"
 }
 
-# The tests that a run without a GPU leaves out.
+# The names of the programs that ctest would run.
+suite_names() {
+    ctest --test-dir "$1" -N "${@:2}" 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: //p'
+}
+
+# How many tests a run without a GPU leaves out.
 suite_count_gpu() {
-    local directory=$1 name total=0
-    for name in $(ctest --test-dir "$directory" -N -L gpu | sed -n 's/^ *Test *#[0-9]*: //p'); do
-        if ctest --test-dir "$directory" -N -L criterion -R "^$name\$" | grep -q "#"; then
+    local directory=$1 criterion name total=0
+    criterion=$(suite_names "$directory" -L criterion)
+    for name in $(suite_names "$directory" -L gpu); do
+        if grep -qxF "$name" <<<"$criterion"; then
             total=$((total + $("$directory/tests/$name" --list | grep -c '── ')))
         else
             total=$((total + 1))
