@@ -200,6 +200,7 @@ bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream)
     const uint64_t start = gp_clock_ns();
     bool complete = false;
     do {
+        (void)gp_counter_add_shared(&tier->queries, 1);
         if (tier->backend->ops->stream_query(tier->backend, own_stream, &complete) != GP_OK)
             return false;
     } while (!complete && gp_clock_ns() - start < OWN_STREAM_WAIT_NS);

@@ -18,7 +18,7 @@ typedef struct gp_global_tier {
     gp_counter reserved;
     gp_counter reserved_high;      /* Since the last reset, for statistics. */
     gp_counter reserved_ever_high; /* Since creation: growth beyond it gives back first. */
-    gp_counter allocs, frees, trims;
+    gp_counter allocs, frees, trims, queries;
 
     pthread_mutex_t lock; /* Guards `growing`. Not held while it is true. */
     pthread_cond_t grown;

@@ -17,6 +17,9 @@
 #define CHUNK_BYTES ((size_t)2 << 20)
 #define LEAST_CHUNK_BYTES ((size_t)128 << 10)
 
+/* Chunks come from segments of at most this size, if they fit. */
+#define CHUNK_STEP_BYTES ((size_t)8 << 20)
+
 /* How long an allocation that is about to fail waits for work that is under way.
  * Bounded, since what it waits for may wait for the caller. */
 #define LAST_WAIT_NS 10000000
@@ -158,6 +161,9 @@ static size_t bytes_to_grow(const gp_fit *fit)
 
 static gp_status grow(const gp_supply *supply, const gp_fit *fit, size_t step, gp_span *span)
 {
+    /* Chunks are small and few: what they grow by beyond need is dead weight. */
+    if (fit->chunk && step > CHUNK_STEP_BYTES)
+        step = CHUNK_STEP_BYTES;
     size_t bytes = gp_round_up(bytes_to_grow(fit), step);
     make_room(supply->cache->pool, bytes);
     return add_native(supply, bytes, fit, span);

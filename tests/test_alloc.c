@@ -186,11 +186,13 @@ Test(alloc, refills_the_thread_cache_before_it_is_dry)
     cr_assert(lt(u64, before.l1_refills, after.l1_refills));
 }
 
-/* C34: each request was a little larger than every cached block. */
+/* C34: each request was a little larger than every cached block, while the device was
+ * still busy with all of them. Segments of the usual size: tiny ones cannot be joined. */
 Test(alloc, of_slowly_growing_sizes_does_not_pile_up)
 {
     gp_pool_config config = pool_config();
     config.max_bytes = GIB(2);
+    config.segment_bytes = MIB(32);
     pool_reopen(NULL, &config);
     cudaStream_t stream = pool_attached_stream();
     size_t largest = 0;

@@ -52,7 +52,7 @@ typedef struct gp_pool_stats {
     uint64_t native_frees;
     uint64_t native_trims;
     uint64_t event_records;
-    uint64_t event_queries; /**< Questions whether an event, or a stream, is complete. */
+    uint64_t event_queries; /**< Of events, and of streams that may be idle. */
     uint64_t stream_waits;
 
     uint32_t streams; /**< Stream caches in use. */
