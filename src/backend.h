@@ -89,6 +89,10 @@ typedef struct gp_backend_ops {
     /* Has the device completed everything that was queued on the stream? One call
      * for what a record and a query take two. Never called on a capturing stream. */
     gp_status (*stream_query)(gp_backend *backend, cudaStream_t stream, bool *complete);
+    /* Wait until a stream of gp's own is done: the one kind of wait after which the
+     * native pool gives freed memory back. Not done (the simulated device's manual
+     * clock): *complete is false. */
+    gp_status (*stream_synchronize)(gp_backend *backend, cudaStream_t stream, bool *complete);
     gp_status (*stream_wait)(gp_backend *backend, cudaStream_t stream, gp_native_event event);
 
     /* A non-blocking stream of gp's own, for releases whose stream is gone. */

@@ -225,6 +225,21 @@ static gp_status cuda_stream_query(gp_backend *backend, cudaStream_t stream, boo
     return GP_OK;
 }
 
+static gp_status cuda_stream_synchronize(gp_backend *backend, cudaStream_t stream, bool *complete)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+
+    int result = gp_cuda.stream_synchronize(stream);
+    gp_cuda_frame_leave(&frame);
+    if (result != GP_CU_SUCCESS)
+        return gp_status_from_native(result, "cuStreamSynchronize");
+    *complete = true;
+    return GP_OK;
+}
+
 static gp_status cuda_event_query(gp_backend *backend, gp_native_event event, bool *complete)
 {
     gp_cuda_frame frame;
@@ -499,6 +514,7 @@ const gp_backend_ops *gp_backend_cuda(void)
         .event_record = cuda_event_record,
         .event_query = cuda_event_query,
         .stream_query = cuda_stream_query,
+        .stream_synchronize = cuda_stream_synchronize,
         .stream_wait = cuda_stream_wait,
         .stream_create = cuda_stream_create,
         .stream_destroy = cuda_stream_destroy,

@@ -295,6 +295,22 @@ static gp_status sim_stream_query(gp_backend *backend, cudaStream_t stream, bool
     return GP_OK;
 }
 
+static gp_status sim_stream_synchronize(gp_backend *backend, cudaStream_t stream, bool *complete)
+{
+    (void)backend;
+    gp_sim_capture_mode mode;
+    gp_sim_result result = relax(&mode);
+    if (result != GP_SIM_SUCCESS)
+        return as_status(result, "gp_sim_exchange_capture_mode");
+
+    result = gp_sim_stream_synchronize(stream);
+    unrelax(mode);
+    if (result != GP_SIM_SUCCESS && result != GP_SIM_NOT_READY)
+        return as_status(result, "gp_sim_stream_synchronize");
+    *complete = result == GP_SIM_SUCCESS;
+    return GP_OK;
+}
+
 static gp_status sim_event_query(gp_backend *backend, gp_native_event event, bool *complete)
 {
     (void)backend;
@@ -363,9 +379,9 @@ static gp_status sim_synchronize(gp_backend *backend)
     .pool_reset_peak = sim_pool_reset_peak, .alloc = sim_alloc, .free = sim_free,                  \
     .event_create = sim_event_create, .event_destroy = sim_event_destroy,                          \
     .event_record = sim_event_record, .event_query = sim_event_query,                              \
-    .stream_query = sim_stream_query, .stream_wait = sim_stream_wait,                              \
-    .stream_create = sim_stream_create, .stream_destroy = sim_stream_destroy,                      \
-    .synchronize = sim_synchronize, .mem_info = sim_mem_info
+    .stream_query = sim_stream_query, .stream_synchronize = sim_stream_synchronize,                \
+    .stream_wait = sim_stream_wait, .stream_create = sim_stream_create,                            \
+    .stream_destroy = sim_stream_destroy, .synchronize = sim_synchronize, .mem_info = sim_mem_info
 
 static const gp_backend_ops plain_ops = {SIM_OPS};
 

@@ -95,6 +95,7 @@ typedef struct gp_cu_pool_props {
     ENTRY(event_record, "cuEventRecord", "", 2000, (gp_cu_event event, cudaStream_t stream))       \
     ENTRY(event_query, "cuEventQuery", "", 2000, (gp_cu_event event))                              \
     ENTRY(stream_query, "cuStreamQuery", "", 2000, (cudaStream_t stream))                          \
+    ENTRY(stream_synchronize, "cuStreamSynchronize", "", 2000, (cudaStream_t stream))              \
     ENTRY(mem_get_info, "cuMemGetInfo", "_v2", 3020, (size_t * free_bytes, size_t * total_bytes))  \
     ENTRY(pool_create, "cuMemPoolCreate", "", 11020,                                               \
           (cudaMemPool_t * pool, const gp_cu_pool_props *props))                                   \

@@ -116,6 +116,11 @@ gp_status gp_fence_wait(gp_fence_store *store, gp_fence *fence, cudaStream_t str
     if (atomic_load_explicit(&fence->complete, memory_order_acquire))
         return GP_OK;
 
+    return gp_fence_order(store, fence, stream);
+}
+
+gp_status gp_fence_order(gp_fence_store *store, const gp_fence *fence, cudaStream_t stream)
+{
     (void)gp_counter_add_shared(&store->waits, 1);
     return store->backend->ops->stream_wait(store->backend, stream, fence->event);
 }

@@ -47,4 +47,7 @@ bool gp_fence_poll(gp_fence_store *store, gp_fence *fence);
 /* Order later work of `stream` after the fence. */
 gp_status gp_fence_wait(gp_fence_store *store, gp_fence *fence, cudaStream_t stream);
 
+/* The same also if the host has seen the fence complete. */
+gp_status gp_fence_order(gp_fence_store *store, const gp_fence *fence, cudaStream_t stream);
+
 #endif

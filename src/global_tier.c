@@ -3,12 +3,8 @@
 #include <stdlib.h>
 
 #include "address_table.h"
-#include "clock.h"
 #include "error.h"
 #include "request.h"
-
-/* gp's own stream does nothing but allocate and free, which takes microseconds. */
-#define OWN_STREAM_WAIT_NS 1000000
 
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
                               size_t max_bytes)
@@ -197,14 +193,9 @@ gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
 
 bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream)
 {
-    const uint64_t start = gp_clock_ns();
     bool complete = false;
-    do {
-        (void)gp_counter_add_shared(&tier->queries, 1);
-        if (tier->backend->ops->stream_query(tier->backend, own_stream, &complete) != GP_OK)
-            return false;
-    } while (!complete && gp_clock_ns() - start < OWN_STREAM_WAIT_NS);
-    return complete;
+    gp_status status = tier->backend->ops->stream_synchronize(tier->backend, own_stream, &complete);
+    return status == GP_OK && complete;
 }
 
 gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep)

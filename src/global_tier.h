@@ -18,7 +18,7 @@ typedef struct gp_global_tier {
     gp_counter reserved;
     gp_counter reserved_high;      /* Since the last reset, for statistics. */
     gp_counter reserved_ever_high; /* Since creation: growth beyond it gives back first. */
-    gp_counter allocs, frees, trims, queries;
+    gp_counter allocs, frees, trims;
 
     pthread_mutex_t lock; /* Guards `growing`. Not held while it is true. */
     pthread_cond_t grown;
@@ -60,8 +60,8 @@ gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
  * on it, so that the native pool can use again at once what gp gave back. */
 gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream);
 
-/* Wait, for at most a millisecond, until the device is past all that was queued on
- * gp's own stream. False if it is not. */
+/* Wait until the device is past all that was queued on gp's own stream: allocations
+ * and frees of complete memory, which take microseconds. False if it is not. */
 bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream);
 
 /* Let the native pool give back what it does not use. */

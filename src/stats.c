@@ -126,8 +126,7 @@ static void add_native(gp_pool *pool, gp_pool_stats *stats)
     stats->native_frees = gp_counter_get(&pool->global.frees);
     stats->native_trims = gp_counter_get(&pool->global.trims);
     stats->event_records = gp_counter_get(&pool->fences.records);
-    stats->event_queries =
-        gp_counter_get(&pool->fences.queries) + gp_counter_get(&pool->global.queries);
+    stats->event_queries = gp_counter_get(&pool->fences.queries);
     stats->stream_waits = gp_counter_get(&pool->fences.waits);
     stats->metadata_bytes += gp_counter_get(&pool->pages.count) * sizeof(gp_page);
     stats->metadata_bytes += gp_counter_get(&pool->batches.count) * sizeof(gp_batch);

@@ -301,6 +301,12 @@ EXPORT(int, cuEventQuery, (gp_cu_event event))
     return answer_unsafe(__func__);
 }
 
+EXPORT(int, cuStreamSynchronize, (cudaStream_t stream))
+{
+    (void)stream;
+    return answer_unsafe(__func__);
+}
+
 EXPORT(int, cuStreamQuery, (cudaStream_t stream))
 {
     (void)stream;

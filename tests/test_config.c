@@ -39,10 +39,11 @@ Test(config, zero_in_a_size_means_the_default)
     pool_reopen(NULL, &config);
     cudaStream_t stream = pool_attached_stream();
 
+    pool_use(MIB(3), stream);
+    cr_assert(eq(u64, pool_stats().reserved_bytes, defaults.segment_bytes));
     pool_use(KIB(4), stream);
     pool_use(KIB(4), stream);
 
-    cr_assert(eq(u64, pool_stats().reserved_bytes, defaults.segment_bytes));
     cr_assert(eq(u64, pool_stats().l1_hits, 1));
 }
 
@@ -212,7 +213,7 @@ Test(config, segments_are_multiples_of_segment_bytes)
     pool_reopen(NULL, &config);
     cudaStream_t stream = pool_attached_stream();
 
-    (void)pool_alloc(1, stream);
+    (void)pool_alloc(MIB(3), stream);
     cr_assert(eq(u64, pool_stats().reserved_bytes, MIB(16)));
     (void)pool_alloc(MIB(17), stream);
     cr_assert(eq(u64, pool_stats().reserved_bytes % MIB(16), 0));

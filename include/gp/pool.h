@@ -68,7 +68,8 @@ typedef struct gp_pool_config {
 
     /** Segments taken from the native pool are multiples of this many bytes; a
      *  power of two from 2 MiB to 1 GiB. Default 32 MiB, in which the driver's
-     *  own pools grow. */
+     *  own pools grow. What small blocks are cut from is taken 8 MiB at a time
+     *  at most. */
     size_t segment_bytes;
 
     /** Most bytes the pool may reserve. Default: no limit but the device. */
