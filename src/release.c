@@ -51,13 +51,15 @@ static void order_after_idle_streams(gp_pool *pool)
 bool gp_release_down_to(gp_pool *pool, uint64_t target)
 {
     bool released = false;
-    if (gp_counter_get(&pool->global.reserved) > target)
-        order_after_idle_streams(pool);
     while (gp_counter_get(&pool->global.reserved) > target) {
         gp_segment *segment = gp_commons_remove_segment(&pool->large);
         if (segment == NULL)
             segment = gp_commons_remove_segment(&pool->chunks);
-        if (segment == NULL || !give_back(pool, segment))
+        if (segment == NULL)
+            break;
+        if (!released)
+            order_after_idle_streams(pool);
+        if (!give_back(pool, segment))
             break;
         released = true;
     }
