@@ -63,7 +63,7 @@ static void clear_table(gp_thread *self, uint32_t epoch)
  * the look-up is done again next time. */
 static bool make_place(gp_thread *self)
 {
-    if (2 * (self->used + 1) <= table_places(self))
+    if (2 * ((size_t)self->used + 1) <= table_places(self))
         return true;
 
     size_t old_places = table_places(self);
