@@ -222,6 +222,7 @@ Test(cuda_backend, makes_a_pool_on_its_device_that_never_gives_memory_back_by_it
     cr_assert(eq(int, driver->props.location_id, 1));
     cr_assert(eq(sz, driver->props.max_bytes, 0));
     cr_assert(eq(u64, driver->threshold, UINT64_MAX));
+    ops->close(second);
 }
 
 Test(cuda_backend, refuses_a_pool_that_did_not_take_its_threshold)
