@@ -25,6 +25,18 @@ gp_no_arguments() {
     esac
 }
 
+# For scripts that hand all their arguments on to CMake.
+gp_cmake_arguments() {
+    local argument
+    for argument in "$@"; do
+        case $argument in
+        -h | --help) gp_help && exit 0 ;;
+        -D?*) ;;
+        *) gp_help >&2 && exit 2 ;;
+        esac
+    done
+}
+
 gp_has_gpu() {
     [ -e /dev/nvidia0 ] || { command -v nvidia-smi && nvidia-smi -L; } >/dev/null 2>&1
 }
