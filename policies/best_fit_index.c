@@ -152,7 +152,7 @@ static bool bin_is_valid(const best_fit *self, size_t bin, size_t *count)
     gp_span_node *node;
 
     RB_FOREACH (node, bin, &root) {
-        if (!node->is_free || bin_of(node->span.bytes) != bin) {
+        if (bin_of(node->span.bytes) != bin) {
             return false;
         }
         if (last != NULL && compare(last, node) >= 0) {

@@ -35,7 +35,7 @@ typedef struct cache_first {
 
 /* Chunks that come back to the heap if the policy lets go of all it holds back. */
 typedef struct idle_chunks {
-    const gp_span_node *nodes[2]; /* Their spans in the heap; NULL: none. */
+    gp_span spans[2]; /* Taken in the heap; of no bytes: none. */
 } idle_chunks;
 
 static size_t power_of_two_above(size_t bytes)
@@ -114,7 +114,7 @@ static bool add_chunk_of(cache_first *self, size_t bytes, size_t alignment)
         return false;
     }
     if (gp_buddy_add_chunk(&self->buddy, (gp_span){base, bytes}) != GP_OK) {
-        gp_span_heap_give(&self->heap, base);
+        gp_span_heap_give(&self->heap, (gp_span){base, bytes});
         return false;
     }
     return true;
@@ -136,10 +136,10 @@ static bool add_chunk(cache_first *self, size_t bytes, size_t alignment)
 
 static void return_chunk(cache_first *self, gp_buddy_chunk *chunk)
 {
-    uintptr_t base = chunk->span.base;
+    gp_span span = chunk->span;
 
     gp_buddy_remove_chunk(&self->buddy, chunk);
-    gp_span_heap_give(&self->heap, base);
+    gp_span_heap_give(&self->heap, span);
 }
 
 static bool take_from_buddy(cache_first *self, size_t bytes, size_t alignment, uintptr_t *base)
@@ -218,19 +218,19 @@ static gp_buddy_chunk *chunk_of_kept_slab(const cache_first *self)
 static idle_chunks find_idle_chunks(const cache_first *self)
 {
     const gp_buddy_chunk *chunks[2] = {self->kept, chunk_of_kept_slab(self)};
-    idle_chunks idle = {{NULL, NULL}};
+    idle_chunks idle = {{{0, 0}, {0, 0}}};
 
     for (int i = 0; i < 2; i++) {
         if (chunks[i] != NULL) {
-            idle.nodes[i] = gp_span_heap_find(&self->heap, chunks[i]->span.base);
+            idle.spans[i] = chunks[i]->span;
         }
     }
     return idle;
 }
 
-static gp_span joined(const idle_chunks *idle, int i)
+static gp_span joined(const cache_first *self, const idle_chunks *idle, int i)
 {
-    return gp_span_heap_joined(idle->nodes[i], idle->nodes[1 - i]);
+    return gp_span_heap_joined(&self->heap, idle->spans[i], idle->spans[1 - i]);
 }
 
 /* The longest request the buddy system meets once it has the empty slab back. */
@@ -255,30 +255,13 @@ static bool letting_go_helps(const cache_first *self, size_t bytes, size_t align
     uintptr_t base;
 
     for (int i = 0; i < 2; i++) {
-        if (idle.nodes[i] != NULL && gp_span_fits(joined(&idle, i), bytes, alignment, &base)) {
+        if (idle.spans[i].bytes != 0 &&
+            gp_span_fits(joined(self, &idle, i), bytes, alignment, &base)) {
             return true;
         }
     }
     return alignment == GP_GRANULE_BYTES && bytes <= self->buddy_bytes &&
            bytes <= joined_slab_bytes(self);
-}
-
-/* Is a span part of what lies free once nothing is held back? */
-static bool lies_in_idle_chunk(const cache_first *self, gp_span span)
-{
-    idle_chunks idle = find_idle_chunks(self);
-
-    for (int i = 0; i < 2; i++) {
-        if (idle.nodes[i] != NULL) {
-            gp_span all = joined(&idle, i);
-            size_t offset = span.base - all.base;
-
-            if (offset < all.bytes && span.bytes <= all.bytes - offset) {
-                return true;
-            }
-        }
-    }
-    return false;
 }
 
 static void let_go(cache_first *self)
@@ -340,35 +323,21 @@ static void cache_first_give(void *state, gp_span block)
             return;
         }
     }
-    gp_span_heap_give(&self->heap, block.base);
-}
-
-/* Blocks longer than buddy_bytes, and what take_at() took, lie in the heap. */
-static bool cache_first_take_at(void *state, gp_span span)
-{
-    cache_first *self = state;
-
-    if (gp_span_heap_take_at(&self->heap, span)) {
-        return true;
-    }
-    if (!lies_in_idle_chunk(self, span)) {
-        return false;
-    }
-    let_go(self);
-    return gp_span_heap_take_at(&self->heap, span);
+    gp_span_heap_give(&self->heap, block);
 }
 
 static bool segment_is_free(const cache_first *self, const gp_heap_segment *segment)
 {
     idle_chunks idle = find_idle_chunks(self);
-    size_t taken_bytes = segment->taken_bytes;
+    size_t free_bytes = segment->free_bytes;
 
     for (int i = 0; i < 2; i++) {
-        if (idle.nodes[i] != NULL && idle.nodes[i]->segment == segment) {
-            taken_bytes -= idle.nodes[i]->span.bytes;
+        if (idle.spans[i].bytes != 0 &&
+            idle.spans[i].base - segment->span.base < segment->span.bytes) {
+            free_bytes += idle.spans[i].bytes;
         }
     }
-    return taken_bytes == 0;
+    return free_bytes == segment->span.bytes;
 }
 
 static bool cache_first_segment_is_free(const void *state, uintptr_t base)
@@ -387,7 +356,7 @@ static bool cache_first_remove_segment(void *state, uintptr_t base)
     if (segment == NULL || !segment_is_free(self, segment)) {
         return false;
     }
-    if (segment->taken_bytes != 0) {
+    if (segment->free_bytes != segment->span.bytes) {
         let_go(self);
     }
     return gp_span_heap_remove_segment(&self->heap, base);
@@ -402,8 +371,8 @@ static size_t largest_free_bytes(const cache_first *self)
     largest = larger(largest, self->slabs.free_bytes != 0 ? GP_GRANULE_BYTES : 0);
     largest = larger(largest, gp_span_heap_largest_bytes(&self->heap));
     for (int i = 0; i < 2; i++) {
-        if (idle.nodes[i] != NULL) {
-            largest = larger(largest, joined(&idle, i).bytes);
+        if (idle.spans[i].bytes != 0) {
+            largest = larger(largest, joined(self, &idle, i).bytes);
         }
     }
     return largest;
@@ -427,9 +396,7 @@ static bool chunks_are_valid(const cache_first *self)
 {
     for (const gp_buddy_chunk *chunk = gp_buddy_next(&self->buddy, NULL); chunk != NULL;
          chunk = gp_buddy_next(&self->buddy, chunk)) {
-        const gp_span_node *node = gp_span_heap_find(&self->heap, chunk->span.base);
-
-        if (node == NULL || node->span.bytes != chunk->span.bytes ||
+        if (!gp_span_heap_is_taken(&self->heap, chunk->span) ||
             gp_buddy_chunk_is_free(chunk) != (chunk == self->kept)) {
             return false;
         }
@@ -459,7 +426,6 @@ const gp_policy_ops *gp_policy_cache_first(void)
         .give = cache_first_give,
         .usage = cache_first_usage,
         .is_valid = cache_first_is_valid,
-        .take_at = cache_first_take_at,
     };
 
     return &ops;

@@ -6,6 +6,13 @@
 /* As long as most segments of a pool are. */
 static const size_t window_bytes = (size_t)32 << 20;
 
+static int compare_addresses(const gp_span_node *a, const gp_span_node *b)
+{
+    return (a->span.base > b->span.base) - (a->span.base < b->span.base);
+}
+
+GP_TREE_GENERATE(gp_free_spans, gp_span_node, by_address, compare_addresses)
+
 gp_status gp_span_heap_init(gp_span_heap *heap, const gp_span_index_ops *index_ops)
 {
     *heap = (gp_span_heap){.index_ops = index_ops};
@@ -14,19 +21,11 @@ gp_status gp_span_heap_init(gp_span_heap *heap, const gp_span_index_ops *index_o
     if (heap->index == NULL) {
         return GP_ERR_OUT_OF_HOST_MEMORY;
     }
-    if (!gp_address_map_init(&heap->taken)) {
-        goto destroy_index;
-    }
     if (!gp_range_map_init(&heap->by_address, window_bytes)) {
-        goto fini_taken;
+        index_ops->destroy(heap->index);
+        return GP_ERR_OUT_OF_HOST_MEMORY;
     }
     return GP_OK;
-
-fini_taken:
-    gp_address_map_fini(&heap->taken);
-destroy_index:
-    index_ops->destroy(heap->index);
-    return GP_ERR_OUT_OF_HOST_MEMORY;
 }
 
 void gp_span_heap_fini(gp_span_heap *heap)
@@ -38,54 +37,94 @@ void gp_span_heap_fini(gp_span_heap *heap)
         free(segment);
     }
     gp_range_map_fini(&heap->by_address);
-    gp_address_map_fini(&heap->taken);
     heap->index_ops->destroy(heap->index);
     gp_node_pool_fini(&heap->nodes);
 }
 
-static gp_span_node *take_node(gp_span_heap *heap)
+/* ---- records set aside ---- */
+
+static bool is_piece(gp_span span)
 {
-    heap->span_count++;
-    return gp_node_pool_take(&heap->nodes);
+    return span.base % GP_PIECE_BYTES == 0 && span.bytes % GP_PIECE_BYTES == 0;
 }
 
-static void give_node(gp_span_heap *heap, gp_span_node *node)
+/*
+ * How many free spans a segment can have that end where a taken piece starts, or at the
+ * segment's end: such a start is a multiple of the piece length, and before the next one
+ * come the piece itself and something free. Any other free span ends at a block that is
+ * no piece; of these, each take sets aside one record.
+ */
+static size_t most_pieces_of(gp_span segment)
 {
-    heap->span_count--;
-    gp_node_pool_give(&heap->nodes, node);
+    return segment.bytes / (2 * GP_PIECE_BYTES) + 2;
 }
 
-static void make_free(gp_span_heap *heap, gp_span_node *node)
+/* So many records are enough for whatever comes back. */
+static bool reserve_nodes(gp_span_heap *heap, size_t pieces, size_t odd)
 {
-    node->is_free = true;
+    return gp_node_pool_reserve(&heap->nodes, heap->most_pieces + pieces + heap->odd_count + odd -
+                                                  heap->free_count);
+}
+
+/* ---- free spans ---- */
+
+/* A span that touches no other free one. */
+static void insert(gp_span_heap *heap, gp_heap_segment *segment, gp_span span)
+{
+    gp_span_node *node = gp_node_pool_take(&heap->nodes);
+
+    *node = (gp_span_node){.span = span, .segment = segment};
+    RB_INSERT(gp_free_spans, &segment->free, node);
     heap->index_ops->insert(heap->index, node);
-    heap->free_bytes += node->span.bytes;
+    heap->free_count++;
 }
 
-static void make_unfree(gp_span_heap *heap, gp_span_node *node)
+static void drop(gp_span_heap *heap, gp_span_node *node)
 {
-    heap->free_bytes -= node->span.bytes;
     heap->index_ops->remove(heap->index, node);
-    node->is_free = false;
+    RB_REMOVE(gp_free_spans, &node->segment->free, node);
+    gp_node_pool_give(&heap->nodes, node);
+    heap->free_count--;
 }
+
+/* New bounds that do not change the span's place among the others by address. */
+static void reshape(gp_span_heap *heap, gp_span_node *node, gp_span span)
+{
+    heap->index_ops->remove(heap->index, node);
+    node->span = span;
+    heap->index_ops->insert(heap->index, node);
+}
+
+static void count_free(gp_span_heap *heap, gp_heap_segment *segment, size_t bytes)
+{
+    heap->free_bytes += bytes;
+    segment->free_bytes += bytes;
+}
+
+static void count_taken(gp_span_heap *heap, gp_heap_segment *segment, size_t bytes)
+{
+    heap->free_bytes -= bytes;
+    segment->free_bytes -= bytes;
+}
+
+/* ---- segments ---- */
 
 gp_status gp_span_heap_add_segment(gp_span_heap *heap, gp_span span)
 {
     gp_heap_segment *segment = malloc(sizeof(*segment));
 
-    if (segment == NULL || !gp_node_pool_reserve(&heap->nodes, 1) ||
+    if (segment == NULL || !reserve_nodes(heap, most_pieces_of(span), 0) ||
         !gp_range_map_reserve(&heap->by_address, span.bytes)) {
         free(segment);
         return GP_ERR_OUT_OF_HOST_MEMORY;
     }
-    gp_span_node *node = take_node(heap);
-
-    *segment = (gp_heap_segment){.span = span, .first = node};
-    *node = (gp_span_node){.span = span, .segment = segment};
+    *segment = (gp_heap_segment){.span = span};
     LIST_INSERT_HEAD(&heap->all, segment, all);
     gp_range_map_insert(&heap->by_address, &segment->span);
     heap->segment_count++;
-    make_free(heap, node);
+    heap->most_pieces += most_pieces_of(span);
+    insert(heap, segment, span);
+    count_free(heap, segment, span.bytes);
     return GP_OK;
 }
 
@@ -111,17 +150,20 @@ bool gp_span_heap_remove_segment(gp_span_heap *heap, uintptr_t base)
 {
     gp_heap_segment *segment = find_segment(heap, base);
 
-    if (segment == NULL || segment->taken_bytes != 0) {
+    if (segment == NULL || segment->free_bytes != segment->span.bytes) {
         return false;
     }
-    make_unfree(heap, segment->first);
-    give_node(heap, segment->first);
+    count_taken(heap, segment, segment->span.bytes);
+    drop(heap, RB_ROOT(&segment->free));
+    heap->most_pieces -= most_pieces_of(segment->span);
     gp_range_map_remove(&heap->by_address, &segment->span);
     LIST_REMOVE(segment, all);
     heap->segment_count--;
     free(segment);
     return true;
 }
+
+/* ---- take ---- */
 
 bool gp_span_fits(gp_span span, size_t bytes, size_t alignment, uintptr_t *base)
 {
@@ -145,68 +187,24 @@ static gp_span_node *find_fit(const gp_span_heap *heap, size_t bytes, size_t ali
     return node;
 }
 
-/* A record for what lies in front of at; node keeps the rest. Neither is in the index. */
-static gp_span_node *cut_front(gp_span_heap *heap, gp_span_node *node, uintptr_t at)
+/* What lies in front of the part keeps the node, else what lies behind. */
+static void cut_out(gp_span_heap *heap, gp_span_node *node, gp_span part)
 {
-    gp_span_node *front = take_node(heap);
-    size_t front_bytes = at - node->span.base;
+    gp_span head = {node->span.base, part.base - node->span.base};
+    gp_span tail = {part.base + part.bytes, node->span.bytes - head.bytes - part.bytes};
+    gp_heap_segment *segment = node->segment;
 
-    *front = (gp_span_node){.span = {node->span.base, front_bytes},
-                            .prev = node->prev,
-                            .next = node,
-                            .segment = node->segment};
-    if (node->prev != NULL) {
-        node->prev->next = front;
+    if (head.bytes != 0) {
+        reshape(heap, node, head);
+    } else if (tail.bytes != 0) {
+        reshape(heap, node, tail);
     } else {
-        node->segment->first = front;
+        drop(heap, node);
     }
-    node->prev = front;
-    node->span.base = at;
-    node->span.bytes -= front_bytes;
-    return front;
-}
-
-/* Take a part of a free span, for which there are records. */
-static void take_part(gp_span_heap *heap, gp_span_node *node, gp_span part)
-{
-    make_unfree(heap, node);
-    if (part.base != node->span.base) {
-        make_free(heap, cut_front(heap, node, part.base));
+    if (head.bytes != 0 && tail.bytes != 0) {
+        insert(heap, segment, tail);
     }
-    if (node->span.bytes != part.bytes) {
-        gp_span_node *block = cut_front(heap, node, part.base + part.bytes);
-
-        make_free(heap, node);
-        node = block;
-    }
-    node->segment->taken_bytes += part.bytes;
-    gp_address_map_insert(&heap->taken, part.base, node);
-}
-
-/* Before a span comes back. */
-static void note_most(gp_span_heap *heap)
-{
-    if (heap->most_spans < heap->span_count) {
-        heap->most_spans = heap->span_count;
-    }
-    if (heap->most_taken < heap->taken.count) {
-        heap->most_taken = heap->taken.count;
-    }
-}
-
-/*
- * Two records: for the head before an aligned start, and for the block. Hash entries are
- * the only other thing that grows; from here on nothing can fail, nor can give().
- *
- * Nor can take_at() where spans were given. Every edge between two spans was one before,
- * or is one of the two that this take adds; so there will be at most two more spans than
- * there were. At most one span is cut in two: with the one taken now, two more are taken.
- */
-static bool reserve_take(gp_span_heap *heap)
-{
-    note_most(heap);
-    return gp_node_pool_reserve(&heap->nodes, heap->most_spans - heap->span_count + 2) &&
-           gp_address_map_reserve(&heap->taken, heap->most_taken - heap->taken.count + 2);
+    count_taken(heap, segment, part.bytes);
 }
 
 bool gp_span_heap_take(gp_span_heap *heap, size_t bytes, size_t alignment, uintptr_t *base)
@@ -214,114 +212,139 @@ bool gp_span_heap_take(gp_span_heap *heap, size_t bytes, size_t alignment, uintp
     uintptr_t start;
     gp_span_node *node = find_fit(heap, bytes, alignment, &start);
 
-    if (node == NULL || !reserve_take(heap)) {
+    if (node == NULL) {
         return false;
     }
-    take_part(heap, node, (gp_span){start, bytes});
-    heap->most_spans = heap->span_count;
-    heap->most_taken = heap->taken.count;
+    gp_span part = {start, bytes};
+    bool is_odd = !is_piece(part);
+
+    if (is_odd && !reserve_nodes(heap, 0, 1)) {
+        return false;
+    }
+    heap->odd_count += is_odd;
+    cut_out(heap, node, part);
     *base = start;
     return true;
 }
 
-/* The free span that holds all of this one. */
-static gp_span_node *find_free_around(const gp_span_heap *heap, gp_span span)
+/* ---- give ---- */
+
+typedef struct neighbours {
+    gp_span_node *prev; /* The last free span below an address; NULL: none. */
+    gp_span_node *next; /* The first above. */
+} neighbours;
+
+static neighbours neighbours_of(const gp_heap_segment *segment, uintptr_t address)
+{
+    neighbours found = {NULL, NULL};
+    gp_span_node *node = RB_ROOT(&segment->free);
+
+    while (node != NULL) {
+        if (node->span.base < address) {
+            found.prev = node;
+            node = RB_RIGHT(node, by_address);
+        } else {
+            found.next = node;
+            node = RB_LEFT(node, by_address);
+        }
+    }
+    return found;
+}
+
+static uintptr_t end_of(gp_span span)
+{
+    return span.base + span.bytes;
+}
+
+/* Of these, the ones that touch the span. */
+static neighbours touching(const gp_heap_segment *segment, gp_span span)
+{
+    neighbours found = neighbours_of(segment, span.base);
+
+    if (found.prev != NULL && end_of(found.prev->span) != span.base) {
+        found.prev = NULL;
+    }
+    if (found.next != NULL && found.next->span.base != end_of(span)) {
+        found.next = NULL;
+    }
+    return found;
+}
+
+static void join(gp_span_heap *heap, gp_heap_segment *segment, gp_span span)
+{
+    neighbours near = touching(segment, span);
+
+    if (near.next != NULL) {
+        span.bytes += near.next->span.bytes;
+    }
+    if (near.prev != NULL) {
+        span = (gp_span){near.prev->span.base, near.prev->span.bytes + span.bytes};
+    }
+    if (near.prev != NULL && near.next != NULL) {
+        drop(heap, near.next);
+    }
+    if (near.prev != NULL) {
+        reshape(heap, near.prev, span);
+    } else if (near.next != NULL) {
+        reshape(heap, near.next, span);
+    } else {
+        insert(heap, segment, span);
+    }
+}
+
+void gp_span_heap_give(gp_span_heap *heap, gp_span span)
+{
+    gp_heap_segment *segment = segment_at(heap, span.base);
+
+    assert(segment != NULL && gp_span_heap_is_taken(heap, span));
+    heap->odd_count -= !is_piece(span);
+    join(heap, segment, span);
+    count_free(heap, segment, span.bytes);
+}
+
+/* ---- questions ---- */
+
+bool gp_span_heap_is_taken(const gp_span_heap *heap, gp_span span)
 {
     const gp_heap_segment *segment = segment_at(heap, span.base);
-    gp_span_node *node = segment == NULL ? NULL : segment->first;
-    size_t offset;
 
-    while (node != NULL && span.base - node->span.base >= node->span.bytes) {
-        node = node->next;
-    }
-    if (node == NULL || !node->is_free) {
-        return NULL;
-    }
-    offset = span.base - node->span.base;
-    return span.bytes <= node->span.bytes - offset ? node : NULL;
-}
-
-/* No more than is needed, so that nothing is asked of malloc if that was set aside. */
-static bool reserve_part(gp_span_heap *heap, const gp_span_node *node, gp_span part)
-{
-    bool has_head = part.base != node->span.base;
-    bool has_tail = part.base + part.bytes != node->span.base + node->span.bytes;
-
-    return gp_node_pool_reserve(&heap->nodes, (size_t)has_head + has_tail) &&
-           gp_address_map_reserve(&heap->taken, 1);
-}
-
-bool gp_span_heap_take_at(gp_span_heap *heap, gp_span span)
-{
-    gp_span_node *node = find_free_around(heap, span);
-
-    if (node == NULL || !reserve_part(heap, node, span)) {
+    if (segment == NULL || span.bytes > end_of(segment->span) - span.base) {
         return false;
     }
-    take_part(heap, node, span);
-    return true;
+    neighbours near = neighbours_of(segment, span.base);
+
+    return (near.prev == NULL || end_of(near.prev->span) <= span.base) &&
+           (near.next == NULL || near.next->span.base >= end_of(span));
 }
 
-/* Node takes over a free neighbour's bytes and place. */
-static void absorb_prev(gp_span_heap *heap, gp_span_node *node)
+/* With the free spans on both sides. */
+static gp_span widened(const gp_heap_segment *segment, gp_span span)
 {
-    gp_span_node *prev = node->prev;
+    neighbours near = touching(segment, span);
 
-    make_unfree(heap, prev);
-    node->span.base = prev->span.base;
-    node->span.bytes += prev->span.bytes;
-    node->prev = prev->prev;
-    if (node->prev != NULL) {
-        node->prev->next = node;
-    } else {
-        node->segment->first = node;
+    if (near.prev != NULL) {
+        span = (gp_span){near.prev->span.base, end_of(span) - near.prev->span.base};
     }
-    give_node(heap, prev);
+    if (near.next != NULL) {
+        span.bytes += near.next->span.bytes;
+    }
+    return span;
 }
 
-static void absorb_next(gp_span_heap *heap, gp_span_node *node)
+gp_span gp_span_heap_joined(const gp_span_heap *heap, gp_span span, gp_span other)
 {
-    gp_span_node *next = node->next;
+    const gp_heap_segment *segment = segment_at(heap, span.base);
+    gp_span all = widened(segment, span);
 
-    make_unfree(heap, next);
-    node->span.bytes += next->span.bytes;
-    node->next = next->next;
-    if (node->next != NULL) {
-        node->next->prev = node;
+    if (other.bytes == 0 || segment_at(heap, other.base) != segment) {
+        return all;
     }
-    give_node(heap, next);
-}
-
-void gp_span_heap_give(gp_span_heap *heap, uintptr_t base)
-{
-    gp_span_node *node = gp_span_heap_find(heap, base);
-
-    assert(node != NULL && !node->is_free);
-    note_most(heap);
-    gp_address_map_remove(&heap->taken, base, node);
-    node->segment->taken_bytes -= node->span.bytes;
-    if (node->prev != NULL && node->prev->is_free) {
-        absorb_prev(heap, node);
+    if (end_of(other) == all.base) {
+        all = (gp_span){other.base, other.bytes + all.bytes};
+    } else if (end_of(all) == other.base) {
+        all.bytes += other.bytes;
     }
-    if (node->next != NULL && node->next->is_free) {
-        absorb_next(heap, node);
-    }
-    make_free(heap, node);
-}
-
-gp_span gp_span_heap_joined(const gp_span_node *node, const gp_span_node *other)
-{
-    const gp_span_node *first = node;
-    const gp_span_node *last = node;
-
-    /* Ends soon: of free spans and other, at most three follow one another. */
-    while (first->prev != NULL && (first->prev->is_free || first->prev == other)) {
-        first = first->prev;
-    }
-    while (last->next != NULL && (last->next->is_free || last->next == other)) {
-        last = last->next;
-    }
-    return (gp_span){first->span.base, last->span.base + last->span.bytes - first->span.base};
+    return widened(segment, all);
 }
 
 size_t gp_span_heap_largest_bytes(const gp_span_heap *heap)
@@ -332,64 +355,51 @@ size_t gp_span_heap_largest_bytes(const gp_span_heap *heap)
 size_t gp_span_heap_metadata_bytes(const gp_span_heap *heap)
 {
     return heap->nodes.metadata_bytes + heap->segment_count * sizeof(gp_heap_segment) +
-           gp_address_map_metadata_bytes(&heap->taken) +
            gp_range_map_metadata_bytes(&heap->by_address) +
            heap->index_ops->metadata_bytes(heap->index);
 }
 
 typedef struct totals {
     size_t segments;
-    size_t free_spans;
-    size_t taken_spans;
-    size_t free_bytes;
+    size_t spans;
+    size_t bytes;
+    size_t most_pieces;
 } totals;
 
-static bool node_is_valid(const gp_span_heap *heap, const gp_span_node *node)
+static bool segment_is_valid(const gp_span_heap *heap, gp_heap_segment *segment, totals *sum)
 {
-    if (node->span.bytes == 0 || node->span.bytes % GP_GRANULE_BYTES != 0) {
-        return false;
-    }
-    if (node->is_free) {
-        return node->prev == NULL || !node->prev->is_free;
-    }
-    return gp_span_heap_find(heap, node->span.base) == node;
-}
+    uintptr_t end = 0;
+    size_t free_bytes = 0;
+    gp_span_node *node;
 
-static bool segment_is_valid(const gp_span_heap *heap, const gp_heap_segment *segment, totals *sum)
-{
-    uintptr_t end = segment->span.base;
-    size_t taken_bytes = 0;
-    const gp_span_node *prev = NULL;
-
-    for (const gp_span_node *node = segment->first; node != NULL; node = node->next) {
-        if (node->span.base != end || node->prev != prev || node->segment != segment ||
-            !node_is_valid(heap, node)) {
+    RB_FOREACH (node, gp_free_spans, &segment->free) {
+        if (node->segment != segment || node->span.bytes == 0 ||
+            node->span.bytes % GP_GRANULE_BYTES != 0 || node->span.base <= end ||
+            node->span.base < segment->span.base || end_of(node->span) > end_of(segment->span)) {
             return false;
         }
-        sum->free_spans += node->is_free;
-        sum->taken_spans += !node->is_free;
-        sum->free_bytes += node->is_free ? node->span.bytes : 0;
-        taken_bytes += node->is_free ? 0 : node->span.bytes;
-        end += node->span.bytes;
-        prev = node;
+        end = end_of(node->span);
+        free_bytes += node->span.bytes;
+        sum->spans++;
     }
     sum->segments++;
-    return end == segment->span.base + segment->span.bytes && taken_bytes == segment->taken_bytes &&
-           gp_span_heap_find_segment(heap, segment->span.base) == segment;
+    sum->bytes += free_bytes;
+    sum->most_pieces += most_pieces_of(segment->span);
+    return free_bytes == segment->free_bytes && find_segment(heap, segment->span.base) == segment;
 }
 
 bool gp_span_heap_is_valid(const gp_span_heap *heap)
 {
     totals sum = {0};
-    const gp_heap_segment *segment;
+    gp_heap_segment *segment;
 
     LIST_FOREACH (segment, &heap->all, all) {
         if (!segment_is_valid(heap, segment, &sum)) {
             return false;
         }
     }
-    return sum.segments == heap->segment_count &&
-           sum.free_spans + sum.taken_spans == heap->span_count &&
-           sum.taken_spans == heap->taken.count && sum.free_bytes == heap->free_bytes &&
-           heap->index_ops->is_valid(heap->index, sum.free_spans);
+    return sum.segments == heap->segment_count && sum.spans == heap->free_count &&
+           sum.bytes == heap->free_bytes && sum.most_pieces == heap->most_pieces &&
+           heap->nodes.free_count + heap->free_count >= heap->most_pieces + heap->odd_count &&
+           heap->index_ops->is_valid(heap->index, sum.spans);
 }

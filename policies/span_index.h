@@ -12,14 +12,12 @@
 /* One segment, and what is taken of it. */
 typedef struct gp_heap_segment gp_heap_segment;
 
-/* A span of a segment, free or taken. */
+/* A free span of a segment. */
 typedef struct gp_span_node {
     gp_span span;
-    struct gp_span_node *prev; /* Neighbour below in the segment; NULL: none. */
-    struct gp_span_node *next; /* Neighbour above in the segment; NULL: none. */
     gp_heap_segment *segment;
-    bool is_free;                    /* Then, and only then, it is in the index. */
-    RB_ENTRY(gp_span_node) by_index; /* The index's own. */
+    RB_ENTRY(gp_span_node) by_address; /* Among the free spans of the segment. */
+    RB_ENTRY(gp_span_node) by_index;   /* The index's own. */
 } gp_span_node;
 
 typedef struct gp_span_index_ops {
@@ -42,7 +40,7 @@ typedef struct gp_span_index_ops {
     /* Host memory of the index itself. */
     size_t (*metadata_bytes)(const void *index);
 
-    /* Does it hold exactly count nodes, all free, all in place? O(n). */
+    /* Does it hold exactly count nodes, all in place? O(n). */
     bool (*is_valid)(const void *index, size_t count);
 } gp_span_index_ops;
 

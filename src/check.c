@@ -18,7 +18,7 @@ typedef struct tally {
     uint64_t parked;  /* Bytes of parked blocks. */
     uint64_t l1;      /* What thread caches say they hold. */
     uint64_t transit; /* What stream caches say is on its way. */
-    uint64_t whole;   /* What stream caches keep whole. */
+    uint64_t kept;    /* Large memory of stream caches. */
 } tally;
 
 static gp_status broken(const char *what, uint64_t found, uint64_t expected)
@@ -124,8 +124,7 @@ static gp_status check_stream(gp_stream_cache *cache, tally *sum)
                        batch_bytes(atomic_load(&cache->returned)) +
                        batch_bytes(atomic_load(&cache->arrived));
     sum->transit += transit;
-    for (uint32_t i = 0; i < cache->whole.count; i++)
-        sum->whole += cache->whole.blocks[i].bytes;
+    sum->kept += gp_stream_cache_kept_bytes(cache);
     const gp_thread_cache *thread = cache->thread_caches;
     for (; thread != NULL; thread = thread->next_of_stream)
         sum->l1 += gp_counter_get(&thread->cached_bytes);
@@ -148,7 +147,7 @@ static gp_status check_sums(gp_pool *pool, const tally *sum)
     if (status == GP_OK)
         status = expect("live bytes", gp_stats_live_bytes(pool), sum->live);
     if (status == GP_OK)
-        status = expect("cached blocks", sum->cached, sum->l1 + sum->transit + sum->whole);
+        status = expect("cached blocks", sum->cached, sum->l1 + sum->transit + sum->kept);
     if (status == GP_OK)
         status = expect("parked bytes", gp_counter_get(&pool->captured.parked_bytes), sum->parked);
     return status;

@@ -7,9 +7,10 @@
 
 gp_status gp_commons_init(gp_commons *commons, gp_pool *pool)
 {
+    /* All that is taken here is longer, and may come back in pieces. */
     const gp_policy_params params = {
         .struct_bytes = sizeof(params),
-        .large_bytes = pool->config.large_bytes,
+        .large_bytes = GP_PAGE_BYTES,
     };
     gp_status status = pool->policy.create(&commons->policy, &params);
     if (status != GP_OK)
@@ -30,7 +31,8 @@ void gp_commons_destroy(gp_commons *commons)
 bool gp_commons_take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
 {
     uintptr_t base;
-    if (!commons->pool->policy.take(commons->policy, bytes, alignment, &base))
+    const size_t least = alignment > GP_PAGE_BYTES ? alignment : GP_PAGE_BYTES;
+    if (!commons->pool->policy.take(commons->policy, bytes, least, &base))
         return false;
     gp_address_table_segment(base)->taken_bytes += bytes;
     gp_counter_sub(&commons->free_bytes, bytes);
@@ -45,15 +47,6 @@ void gp_commons_give_locked(gp_commons *commons, gp_span span)
     commons->pool->policy.give(commons->policy, span);
     segment->taken_bytes -= span.bytes;
     gp_counter_add(&commons->free_bytes, span.bytes);
-}
-
-void gp_commons_take_at_locked(gp_commons *commons, gp_span span)
-{
-    bool taken = commons->pool->policy.take_at(commons->policy, span);
-    GP_ASSERT(taken);
-    (void)taken;
-    gp_address_table_segment(span.base)->taken_bytes += span.bytes;
-    gp_counter_sub(&commons->free_bytes, span.bytes);
 }
 
 static gp_status add_locked(gp_commons *commons, gp_segment *segment)

@@ -40,9 +40,6 @@ void gp_commons_give(gp_span span);
 bool gp_commons_take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span);
 void gp_commons_give_locked(gp_commons *commons, gp_span span);
 
-/* Take exactly what was just given, or part of it. The policy has a take_at(). */
-void gp_commons_take_at_locked(gp_commons *commons, gp_span span);
-
 static inline void gp_commons_lock(gp_commons *commons)
 {
     (void)pthread_mutex_lock(&commons->lock);

@@ -117,8 +117,8 @@ static void free_plain(const gp_block *block, const gp_target *target, cudaStrea
     if (size_class != GP_CLASS_LARGE)
         gp_thread_cache_put(target->cache, size_class, block->slot);
     else
-        gp_stream_cache_give_whole(target->cache->stream, stream,
-                                   (gp_span){.base = block->slot.base, .bytes = block->bytes});
+        gp_stream_cache_give_large(target->cache->stream, gp_address_table_page(block->slot.base),
+                                   block->bytes);
 }
 
 /* The uses stay recorded if they cannot be waited for: then the block stays live. */

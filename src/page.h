@@ -21,6 +21,7 @@
 
 #include "gp/base.h"
 #include "size_class.h"
+#include "tree.h"
 
 #define GP_PAGE_SHIFT 16
 #define GP_PAGE_BYTES ((size_t)1 << GP_PAGE_SHIFT)
@@ -41,10 +42,18 @@
 
 typedef _Atomic(uint32_t) gp_record;
 
+/* Of a free span that starts with the page. */
+typedef struct gp_page_span {
+    uint64_t give; /* The stream's give count at the last free in it. */
+    RB_ENTRY(gp_page) by_address;
+    RB_ENTRY(gp_page) by_size;
+} gp_page_span;
+
 typedef struct gp_page {
     gp_pool *pool;         /* Fixed while the page exists. */
     uintptr_t base;        /* Multiple of GP_PAGE_BYTES. */
     _Atomic(size_t) large; /* Size of the one large block that can start here. */
+    gp_page_span span;     /* While that block is in a stream heap. */
     struct gp_page *next;  /* In the list of spare pages. */
     gp_record records[GP_PAGE_RECORDS];
 } gp_page;

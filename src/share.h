@@ -13,6 +13,9 @@
  */
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream);
 
+/* The same once much has come back since the last time. `stream` is this cache's. */
+void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream);
+
 /* The same for every stream of the pool but `except`, until a span fits, which is
  * taken out of the commons. */
 bool gp_share_reclaim_others(gp_pool *pool, const gp_stream_cache *except, const gp_fit *fit,

@@ -175,6 +175,8 @@ void gp_stream_cache_drop_all(gp_stream_cache *cache)
     drop_batches(cache->pool, cache->guests);
     cache->waiting = NULL;
     cache->guests = NULL;
+    gp_stream_heap_clear(&cache->large);
+    gp_stream_heap_clear(&cache->spare);
     while (cache->chunks.first != NULL) {
         gp_segment *chunk = cache->chunks.first;
         gp_segment_unlink(&cache->chunks, chunk);

@@ -69,13 +69,13 @@ static bool cut(gp_stream_cache *cache, const gp_request *request, gp_slot *slot
     return true;
 }
 
-/* A second free chunk is one too many: it may serve as a large block. */
+/* A second free chunk is one too many: another stream may want it. */
 static void let_chunk_go(gp_stream_cache *cache)
 {
     gp_span span;
-    if (!gp_whole_blocks_is_full(&cache->whole) &&
-        gp_stream_cache_remove_chunk_locked(cache, UINT64_MAX, true, &span))
-        gp_stream_cache_keep_whole_locked(cache, span);
+    if (gp_stream_cache_remove_chunk_locked(cache, UINT64_MAX, true, &span))
+        gp_stream_heap_give(&cache->spare, gp_address_table_page(span.base), span.bytes,
+                            cache->gives);
 }
 
 /* A block of one of the cache's own chunks is free again. */

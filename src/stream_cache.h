@@ -4,14 +4,16 @@
  * All free memory in it is ordered on its stream: whatever used it was queued
  * there, or has completed, or is waited for there. So a block handed to the stream
  * needs no fence, and free neighbours can be joined without looking at their past.
- * Small blocks are cut by the policy from chunks, large ones kept whole. Memory that
- * is not ordered on the stream yet waits aside, in batches that carry fences:
+ * Small blocks are cut by the policy from chunks; large ones are kept whole at first,
+ * then joined in a heap. Others get this memory once the device is past it. What is not
+ * ordered on the stream yet waits aside, in batches that carry fences:
  *
  *     L1 ──flush──▶ returned ─┐
  *                             ├─▶ policy (chunks) ──take──▶ L1, callers
- *     other streams ─▶ arrived ─▶ waiting ─┘
- *                                   ▲ └──────▶ commons   (fences complete)
- *     large frees ──▶ whole blocks ─┘ oldest first, behind one fence for many
+ *     other streams ─▶ arrived ─▶ waiting ──────────┐
+ *                                                   ├─▶ commons
+ *     large frees ──▶ whole blocks ──▶ stream heap ─┘
+ *                          └────────────┴──take──▶ callers
  *
  * Small blocks that were freed on this stream but whose chunk is another stream's
  * are *guests*: they go home behind one fence for many of them.
@@ -25,6 +27,7 @@
 #include "fence.h"
 #include "request.h"
 #include "segment.h"
+#include "stream_heap.h"
 #include "tree.h"
 #include "whole_blocks.h"
 
@@ -43,8 +46,10 @@ typedef struct gp_stream_cache {
     int pins;                /* Threads that use the handle outside the lock. */
     void *policy;            /* The policy's instance, which cuts the chunks. */
     gp_segment_list chunks;
-    gp_whole_blocks whole;
-    gp_batch *waiting; /* In order of arrival. */
+    gp_whole_blocks whole; /* Large blocks, as they were freed. */
+    gp_stream_heap large;  /* Older ones, joined. */
+    gp_stream_heap spare;  /* Chunks that the policy gave up. */
+    gp_batch *waiting;     /* In order of arrival. */
     gp_batch *guests;
     uint64_t gives;             /* Blocks that ever came back: what fences are counted in. */
     uint64_t completed_gives;   /* Of these, the device is known to be past so many. */
@@ -60,7 +65,7 @@ typedef struct gp_stream_cache {
     gp_counter guest_bytes;   /* In guests. Likewise. */
     gp_counter transit_bytes; /* In returned, arrived, waiting and guests. */
     gp_counter pending_bytes; /* Of these, behind a fence. */
-    gp_counter busy_for;      /* Departures before the device is asked again. */
+    gp_counter settle_above;  /* Large bytes that are still pending, as last seen. */
 
     struct gp_thread_cache *thread_caches; /* Of this stream; under the registry's lock. */
     struct gp_stream_cache *next_retired;  /* Likewise. */
@@ -95,28 +100,37 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span);
 
 /* ---- large blocks --------------------------------------------------------------- */
 
-/* Take a block that fits and that this stream keeps whole, freed no later than
- * give number `limit`. */
-bool gp_stream_cache_take_whole(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
-                                gp_span *span);
+/* A large block comes back, freed on this stream. Never fails, calls nobody. */
+void gp_stream_cache_give_large(gp_stream_cache *cache, gp_page *page, size_t bytes);
 
-/* The same from what has left already but waits for this stream's own work only. */
-bool gp_stream_cache_take_waiting(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
+/* A span that was taken out for `fit` and not used. */
+void gp_stream_cache_put_back(gp_stream_cache *cache, const gp_fit *fit, gp_span span);
 
-/* The same for another stream, `stream`, which waits for the block's fences. */
+/* Take a span for this stream: one that was freed here and is of the right size. */
+bool gp_stream_cache_take_own(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
+
+/* Join all that was freed here, and cut the span out of that. */
+bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
+
+/* Take a span that was freed here no later than give number `limit`, for whoever is
+ * ordered behind that. */
+bool gp_stream_cache_take_kept(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
+                               gp_span *span);
+
+/* Take a block that waits for fences, and let `stream`, another's, wait for them too. */
 bool gp_stream_cache_take_pending(gp_stream_cache *cache, const gp_fit *fit, cudaStream_t stream,
                                   gp_span *span);
 
-/* A span comes back, freed on `stream`, which is this cache's, live and eager. If
- * the whole-block cache is full its older half leaves. */
-void gp_stream_cache_give_whole(gp_stream_cache *cache, cudaStream_t stream, gp_span span);
-
-/* The same without the use of the stream: for a span that was just taken out. */
-void gp_stream_cache_put_whole_back(gp_stream_cache *cache, gp_span span);
-
-/* Move to the commons what the device is past, up to give number `limit`: whole
- * blocks and free chunks. True if something moved. */
+/* Move to the commons what was freed no later than give number `limit`, which the device
+ * is past: large memory and free chunks. True if something moved. */
 bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit);
+
+/* Bytes that evict() could move. */
+static inline uint64_t gp_stream_cache_kept_bytes(const gp_stream_cache *cache)
+{
+    return gp_counter_get(&cache->whole.bytes) + gp_counter_get(&cache->large.bytes) +
+           gp_counter_get(&cache->spare.bytes);
+}
 
 /* ---- traffic with other streams ---------------------------------------------------- */
 

@@ -15,19 +15,10 @@ void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_orde
 /* Take in what was flushed without the lock. True if there was something. */
 bool gp_stream_cache_drain_locked(gp_stream_cache *cache);
 
-/* Keep a span that was just freed on this stream. There is room. */
-void gp_stream_cache_keep_whole_locked(gp_stream_cache *cache, gp_span span);
-
 /* Take a wholly free chunk out of the policy, freed no later than `limit`, and
  * not the last one if `spare`. False if there is none. */
 bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit, bool spare,
                                          gp_span *span);
-
-/* Is all of a batch ordered on this stream, so that it waits only for others' sake? */
-bool gp_stream_cache_waits_for_own_work(const gp_stream_cache *cache, const gp_batch *batch);
-
-/* Put away the batches that wait aside but hold nothing any more. */
-void gp_stream_cache_drop_empty_locked(gp_stream_cache *cache);
 
 /* Size of the block in a slot. */
 size_t gp_slot_bytes(gp_slot slot);

@@ -135,6 +135,8 @@ static void inherit(gp_stream_cache *cache, uint64_t id)
         chunk->last_give = cache->gives;
     for (uint32_t i = 0; i < cache->whole.count; i++)
         cache->whole.blocks[i].give = cache->gives;
+    gp_stream_heap_renew(&cache->large, cache->gives);
+    gp_stream_heap_renew(&cache->spare, cache->gives);
     gp_stream_cache_unlock(cache);
 }
 

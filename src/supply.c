@@ -6,7 +6,6 @@
 #include "clock.h"
 #include "error.h"
 #include "pool.h"
-#include "recut.h"
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
@@ -33,17 +32,13 @@ static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
 
 static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    return gp_commons_take(commons_for(supply->cache->pool, fit), fit->least, fit->alignment, span);
+    return gp_commons_take(commons_for(supply->cache->pool, fit), fit->bytes, fit->alignment, span);
 }
 
 /* What was freed on this stream and nobody else could have. */
 static bool take_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    gp_stream_cache *cache = supply->cache;
-    if (gp_stream_cache_take_whole(cache, fit, UINT64_MAX, span))
-        return true;
-    return gp_counter_get(&cache->transit_bytes) > 0 &&
-           gp_stream_cache_take_waiting(cache, fit, span);
+    return gp_stream_cache_take_own(supply->cache, fit, span);
 }
 
 /* The commons, with what this stream leaves to them: blocks of other sizes may make
@@ -80,7 +75,7 @@ static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span,
     if (take_common(supply, fit, span))
         return true;
     *source = GP_SUPPLY_OWN;
-    if (gp_recut_take(supply->cache, supply->stream, fit, span))
+    if (gp_stream_cache_join_own(supply->cache, fit, span))
         return true;
     *source = GP_SUPPLY_SHARED;
     return take_shared(supply, fit, span);
@@ -114,7 +109,7 @@ static gp_status add_segment(const gp_supply *supply, gp_segment *segment, cudaS
 {
     gp_pool *pool = supply->cache->pool;
     if (gp_global_tier_wait(&pool->global, own_stream))
-        return gp_commons_add_segment(commons_for(pool, fit), segment, fit->least, fit->alignment,
+        return gp_commons_add_segment(commons_for(pool, fit), segment, fit->bytes, fit->alignment,
                                       span);
     return add_for_caller(supply, segment, own_stream, fit, span);
 }
@@ -156,7 +151,7 @@ static void make_room(gp_pool *pool, size_t bytes)
 /* Room in which the request fits wherever the segment starts. */
 static size_t bytes_to_grow(const gp_fit *fit)
 {
-    return fit->least + (fit->alignment > GP_PAGE_BYTES ? fit->alignment : 0);
+    return fit->bytes + (fit->alignment > GP_PAGE_BYTES ? fit->alignment : 0);
 }
 
 static gp_status grow(const gp_supply *supply, const gp_fit *fit, size_t step, gp_span *span)
@@ -179,7 +174,7 @@ static bool is_exhaustion(gp_status status)
 static bool has_pending(gp_pool *pool)
 {
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache; cache = cache->next) {
-        if (gp_counter_get(&cache->pending_bytes) > 0 || gp_counter_get(&cache->whole.bytes) > 0)
+        if (gp_counter_get(&cache->pending_bytes) > 0 || gp_stream_cache_kept_bytes(cache) > 0)
             return true;
     }
     return false;
@@ -224,7 +219,7 @@ static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
     gp_status status = grow(supply, fit, GP_PAGE_BYTES, span);
-    return is_exhaustion(status) ? fail(supply, fit->least, status) : status;
+    return is_exhaustion(status) ? fail(supply, fit->bytes, status) : status;
 }
 
 /* ---- a span --------------------------------------------------------------------------- */
@@ -287,8 +282,7 @@ gp_status gp_supply_large(const gp_supply *supply, const gp_request *request, gp
                           gp_supply_source *source)
 {
     const gp_fit fit = {
-        .least = request->bytes,
-        .most = request->bytes + request->bytes / 8,
+        .bytes = request->bytes,
         .alignment = request->alignment,
     };
     gp_status status = find_or_grow(supply, &fit, span, source);
@@ -312,13 +306,12 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
     size_t chunk = twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
     size_t least = least_chunk(request);
     gp_fit fit = {
-        .least = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};
-    fit.most = fit.least;
+        .bytes = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};
 
     gp_span span;
     gp_status status = find_or_grow(supply, &fit, &span, source);
     if (is_exhaustion(status)) {
-        fit.least = least;
+        fit.bytes = least;
         status = find_at_last(supply, &fit, &span, source);
     }
     if (status == GP_OK)
@@ -327,6 +320,6 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
         return status;
     status = gp_stream_cache_add_chunk(supply->cache, span);
     if (status != GP_OK)
-        gp_stream_cache_give_whole(supply->cache, supply->stream, span);
+        gp_stream_cache_put_back(supply->cache, &fit, span);
     return status;
 }

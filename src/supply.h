@@ -4,10 +4,10 @@
  *
  * The ladder; every rung is tried before the next:
  *
- *     blocks that were freed on the stream and kept for it      no fence needed
+ *     what was freed on the stream, of just the size            no fence needed
  *     the commons: complete, whoever used it                    no fence needed
  *     the commons again, after the stream left there what it kept for itself
- *     what was freed on the stream and the commons, joined and cut anew
+ *     what was freed on the stream, joined and cut
  *     other streams' idle memory that the device is past
  *     one block of any stream, behind a queued wait for it (GP_SHARE_WAIT)
  *     growth, one thread at a time; before the pool passes its peak, wholly free
@@ -31,8 +31,8 @@ typedef struct gp_supply {
 /* Where the memory came from. */
 typedef enum gp_supply_source { GP_SUPPLY_OWN, GP_SUPPLY_SHARED, GP_SUPPLY_GROWN } gp_supply_source;
 
-/* A span ordered on the stream, as large as the request or up to an eighth larger.
- * It is marked as a block that is cached. Else what the allocation fails with. */
+/* A span ordered on the stream, marked as a block that is cached. Else what the
+ * allocation fails with. */
 gp_status gp_supply_large(const gp_supply *supply, const gp_request *request, gp_span *span,
                           gp_supply_source *source);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "address_table.h"
 #include "error.h"
 #include "pool.h"
 #include "registry.h"
@@ -259,15 +260,14 @@ static gp_status bind_stream(gp_thread *self, gp_pool *pool, gp_stream_cache *st
     return status;
 }
 
-static void give_parked(gp_stream_cache *cache, const gp_parked_block *block, cudaStream_t stream)
+static void give_parked(gp_stream_cache *cache, const gp_parked_block *block)
 {
     uint32_t size_class = gp_record_get(block->slot.record) & GP_RECORD_CLASS_MASK;
     gp_record_set(block->slot.record, size_class | GP_STATE_CACHED);
     if (size_class != GP_CLASS_LARGE)
         gp_stream_cache_give(cache, &block->slot, 1);
     else
-        gp_stream_cache_give_whole(cache, stream,
-                                   (gp_span){.base = block->slot.base, .bytes = block->bytes});
+        gp_stream_cache_give_large(cache, gp_address_table_page(block->slot.base), block->bytes);
 }
 
 /* What was freed inside a capture of this stream, which is over. */
@@ -279,7 +279,7 @@ static void free_parked(gp_thread_cache *cache, cudaStream_t stream)
         if (cache->listener != NULL)
             cache->listener->note_free((void *)block.slot.base, stream);
         gp_thread_cache_count_free(cache->counters, block.bytes);
-        give_parked(cache->stream, &block, stream);
+        give_parked(cache->stream, &block);
     }
 }
 

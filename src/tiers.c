@@ -3,6 +3,7 @@
 #include "address_table.h"
 #include "error.h"
 #include "pool.h"
+#include "share.h"
 #include "supply.h"
 
 /* Slow calls between two sweeps of a thread cache. */
@@ -100,6 +101,7 @@ void gp_tiers_settle(const gp_target *target, cudaStream_t stream)
     gp_thread_cache *cache = target->cache;
     gp_stream_cache_send_guests_if_many(cache->stream, stream);
     gp_stream_cache_leave_fence_if_due(cache->stream, stream);
+    gp_share_settle_if_due(cache->stream, stream);
     if (++cache->slow_calls % SETTLE_EVERY == 0) {
         gp_thread_cache_sweep(cache);
         gp_thread_fold(target->pool, cache->counters);

@@ -8,7 +8,7 @@ void gp_whole_blocks_put(gp_whole_blocks *whole, gp_whole_block block)
     gp_counter_add(&whole->bytes, block.bytes);
 }
 
-void gp_whole_blocks_remove_at(gp_whole_blocks *whole, uint32_t place, gp_whole_block *block)
+static void remove_at(gp_whole_blocks *whole, uint32_t place, gp_whole_block *block)
 {
     *block = whole->blocks[place];
     whole->count--;
@@ -20,27 +20,21 @@ void gp_whole_blocks_remove_at(gp_whole_blocks *whole, uint32_t place, gp_whole_
 bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit,
                           gp_whole_block *block)
 {
-    uint32_t best = GP_WHOLE_BLOCKS;
-    size_t best_bytes = SIZE_MAX;
-    /* From the one freed last; an exact fit ends the search. */
-    for (uint32_t i = whole->count; i-- > 0 && best_bytes > fit->least;) {
+    for (uint32_t i = whole->count; i-- > 0;) {
         const gp_whole_block *candidate = &whole->blocks[i];
-        if (candidate->bytes < best_bytes && candidate->give <= limit &&
-            gp_fit_accepts(fit, candidate->base, candidate->bytes, candidate->was_chunk)) {
-            best = i;
-            best_bytes = candidate->bytes;
+        if (gp_fit_is_met(fit, candidate->page->base, candidate->bytes) &&
+            candidate->give <= limit) {
+            remove_at(whole, i, block);
+            return true;
         }
     }
-    if (best == GP_WHOLE_BLOCKS)
-        return false;
-    gp_whole_blocks_remove_at(whole, best, block);
-    return true;
+    return false;
 }
 
 bool gp_whole_blocks_take_oldest(gp_whole_blocks *whole, uint64_t limit, gp_whole_block *block)
 {
     if (whole->count == 0 || whole->blocks[0].give > limit)
         return false;
-    gp_whole_blocks_remove_at(whole, 0, block);
+    remove_at(whole, 0, block);
     return true;
 }

@@ -196,63 +196,68 @@ static void give_random(contract *self)
     }
 }
 
-static void take_at_without_host_memory(contract *self, uintptr_t base, uintptr_t end)
+static bool may_come_in_pieces(const contract *self, gp_span block)
 {
-    gp_span part = {base, end - base};
-
-    malloc_fault_after(0);
-    cr_assert(self->ops->take_at(self->state, part), "what was just given is not taken back");
-    malloc_fault_off();
-    keep_block(self, part, GP_GRANULE_BYTES);
-    cr_assert(not(self->ops->take_at(self->state, part)), "taken twice");
+    return block.bytes > self->large_bytes && block.base % GP_PIECE_BYTES == 0 &&
+           block.bytes % GP_PIECE_BYTES == 0;
 }
 
-/* Takes back of a block what the request left of it. */
-static void restore(contract *self, gp_span block, gp_span taken)
+static void give_span(contract *self, gp_span span)
 {
-    uintptr_t end = block.base + block.bytes;
-    uintptr_t taken_end = taken.base + taken.bytes;
+    size_t calls = malloc_fault_calls();
 
-    if (taken_end <= block.base || taken.base >= end) {
-        take_at_without_host_memory(self, block.base, end);
-        return;
-    }
-    if (block.base < taken.base) {
-        take_at_without_host_memory(self, block.base, taken.base);
-    }
-    if (taken_end < end) {
-        take_at_without_host_memory(self, taken_end, end);
+    self->ops->give(self->state, span);
+    cr_assert(eq(sz, malloc_fault_calls(), calls), "give() allocated host memory");
+    mark(self, span, 0);
+}
+
+/* Every other piece of a block first, so that as many free spans as can be are apart. */
+static void give_in_pieces(contract *self, size_t i)
+{
+    gp_span block = self->blocks[i];
+
+    self->blocks[i] = self->blocks[--self->block_count];
+    for (size_t first = 0; first < 2; first++) {
+        for (size_t at = first * GP_PIECE_BYTES; at < block.bytes; at += 2 * GP_PIECE_BYTES) {
+            give_span(self, (gp_span){block.base + at, GP_PIECE_BYTES});
+        }
+        cr_assert(is_valid(self));
     }
 }
 
-/* Gives long blocks, takes a request, and takes back what it left. */
-static void recut(contract *self)
+/* Two neighbours, both of which may come in pieces, in one. */
+static bool give_with_neighbour(contract *self, size_t i)
 {
-    enum { MOST_LENT = 16 };
-    gp_span lent[MOST_LENT];
-    size_t count = 0;
-    gp_span taken = {0, 0};
+    gp_span block = self->blocks[i];
 
-    for (size_t i = 0; i < 4 * MOST_LENT && self->block_count != 0 && count < MOST_LENT; i++) {
-        size_t chosen = below(self, self->block_count);
+    for (size_t next = 0; next < self->block_count; next++) {
+        gp_span other = self->blocks[next];
 
-        if (self->blocks[chosen].bytes > self->large_bytes) {
-            lent[count++] = self->blocks[chosen];
-            give(self, chosen);
+        if (other.base == block.base + block.bytes && may_come_in_pieces(self, other) &&
+            segment_of(self, other) == segment_of(self, block)) {
+            size_t last = next > i ? next : i;
+            size_t first = next > i ? i : next;
+
+            self->blocks[last] = self->blocks[--self->block_count];
+            self->blocks[first] = self->blocks[--self->block_count];
+            give_span(self, (gp_span){block.base, block.bytes + other.bytes});
+            return true;
         }
     }
-    size_t before = self->block_count;
+    return false;
+}
 
-    if (before + 2 * MOST_LENT > MOST_BLOCKS) {
-        return;
-    }
-    take(self, self->large_bytes + (1 + below(self, 4096)) * GP_GRANULE_BYTES,
-         (size_t)GP_GRANULE_BYTES << below(self, 8));
-    if (self->block_count > before) {
-        taken = self->blocks[before];
-    }
-    for (size_t i = 0; i < count; i++) {
-        restore(self, lent[i], taken);
+/* A long block that lies on multiples of the piece comes back in another way than it went. */
+static void give_otherwise(contract *self)
+{
+    take(self, self->large_bytes + (1 + below(self, 16)) * GP_PIECE_BYTES, GP_PIECE_BYTES);
+    for (size_t i = 0; i < self->block_count; i++) {
+        if (may_come_in_pieces(self, self->blocks[i])) {
+            if (!give_with_neighbour(self, i)) {
+                give_in_pieces(self, i);
+            }
+            return;
+        }
     }
 }
 
@@ -329,8 +334,8 @@ static void walk(contract *self, size_t operations)
         }
         if (kind < 2) {
             change_segments(self);
-        } else if (kind < 4 && self->ops->take_at != NULL) {
-            recut(self);
+        } else if (kind < 4) {
+            give_otherwise(self);
         } else if (kind < take_share) {
             take_random(self);
         } else {

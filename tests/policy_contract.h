@@ -11,12 +11,11 @@
 #include "gp/policy.h"
 
 /*
- * Takes, gives, segments that come and go, and large_bytes, at random. After each
- * operation: no overlap, exact size, alignment, the sum of free bytes, no
- * allocation in give(), nor in take_at() of what is left of blocks just given. From time to time
- * and at the end: is_valid(), segment_is_free() of each segment, and that take() meets
- * largest_free_bytes. Then everything is given back in random order, and every segment must be
- * whole again.
+ * Takes, gives (also in pieces, and several at once), segments that come and go, and
+ * large_bytes, at random. After each operation: no overlap, exact size, alignment, the sum of
+ * free bytes, no allocation in give(). From time to time and at the end: is_valid(),
+ * segment_is_free() of each segment, and that take() meets largest_free_bytes. Then everything
+ * is given back in random order, and every segment must be whole again.
  */
 void policy_contract_holds(const gp_policy_ops *ops, uint64_t seed, size_t operations);
 

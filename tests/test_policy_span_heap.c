@@ -48,7 +48,7 @@ static void leave_holes(const size_t *bytes, uintptr_t *holes, size_t count)
         take(GP_GRANULE_BYTES);
     }
     for (size_t i = 0; i < count; i++) {
-        gp_span_heap_give(&heap, holes[i]);
+        gp_span_heap_give(&heap, (gp_span){holes[i], bytes[i]});
     }
 }
 
@@ -136,7 +136,7 @@ Test(policy_span_heap, becomes_whole_again_in_any_order_of_frees)
         for (size_t left = COUNT; left > 0; left--) {
             size_t i = digits % left;
             digits /= left;
-            gp_span_heap_give(&heap, bases[i]);
+            gp_span_heap_give(&heap, (gp_span){bases[i], MIB});
             bases[i] = bases[left - 1];
             cr_assert(gp_span_heap_is_valid(&heap));
         }
@@ -151,9 +151,8 @@ Test(policy_span_heap, tells_what_a_taken_span_would_be_joined_to)
     uintptr_t first = take(MIB);
     uintptr_t second = take(MIB);
 
-    const gp_span_node *node = gp_span_heap_find(&heap, second);
-    gp_span alone = gp_span_heap_joined(node, NULL);
-    gp_span both = gp_span_heap_joined(node, gp_span_heap_find(&heap, first));
+    gp_span alone = gp_span_heap_joined(&heap, (gp_span){second, MIB}, (gp_span){0, 0});
+    gp_span both = gp_span_heap_joined(&heap, (gp_span){second, MIB}, (gp_span){first, MIB});
 
     cr_assert(eq(sz, alone.base, second));
     cr_assert(eq(sz, alone.bytes, 3 * MIB));
@@ -169,7 +168,7 @@ Test(policy_span_heap, removes_a_segment_only_when_it_is_free)
 
     bool while_taken = gp_span_heap_remove_segment(&heap, first_base);
     bool from_inside = gp_span_heap_remove_segment(&heap, first_base + 512);
-    gp_span_heap_give(&heap, block);
+    gp_span_heap_give(&heap, (gp_span){block, 512});
     bool when_free = gp_span_heap_remove_segment(&heap, first_base);
     bool a_second_time = gp_span_heap_remove_segment(&heap, first_base);
 
@@ -215,25 +214,26 @@ Test(policy_span_heap, changes_nothing_when_host_memory_runs_out)
 Test(policy_span_heap, notices_a_broken_record)
 {
     add_segment(first_base, MIB);
-    uintptr_t block = take(512);
-    gp_span_node *node = gp_span_heap_find(&heap, block);
+    take(512);
+    gp_heap_segment *segment = LIST_FIRST(&heap.all);
+    gp_span_node *node = RB_ROOT(&segment->free);
     cr_assert(gp_span_heap_is_valid(&heap));
 
     node->span.bytes += 512;
     cr_assert(not(gp_span_heap_is_valid(&heap)), "a length");
     node->span.bytes -= 512;
-    node->is_free = true;
-    cr_assert(not(gp_span_heap_is_valid(&heap)), "a taken span marked free");
-    node->is_free = false;
-    node->next->prev = NULL;
-    cr_assert(not(gp_span_heap_is_valid(&heap)), "a neighbour");
-    node->next->prev = node;
-    node->segment->taken_bytes = 0;
+    node->segment = NULL;
+    cr_assert(not(gp_span_heap_is_valid(&heap)), "an owner");
+    node->segment = segment;
+    segment->free_bytes = 0;
     cr_assert(not(gp_span_heap_is_valid(&heap)), "a sum");
-    node->segment->taken_bytes = 512;
+    segment->free_bytes = MIB - 512;
     heap.free_bytes -= 512;
     cr_assert(not(gp_span_heap_is_valid(&heap)), "the total");
     heap.free_bytes += 512;
+    heap.odd_count += 1000;
+    cr_assert(not(gp_span_heap_is_valid(&heap)), "too few records set aside");
+    heap.odd_count -= 1000;
     cr_assert(gp_span_heap_is_valid(&heap));
 }
 
@@ -315,7 +315,7 @@ static void compare_with_model(uint64_t seed)
 {
     enum { MOST_BLOCKS = 120 };
     model expected = {.count = 0};
-    uintptr_t blocks[MOST_BLOCKS];
+    gp_span blocks[MOST_BLOCKS];
     size_t count = 0;
 
     cr_log_info("seed %llu", (unsigned long long)seed);
@@ -332,7 +332,7 @@ static void compare_with_model(uint64_t seed)
             size_t chosen = seeded_random_below(&seed, count);
 
             gp_span_heap_give(&heap, blocks[chosen]);
-            model_give(&expected, blocks[chosen]);
+            model_give(&expected, blocks[chosen].base);
             blocks[chosen] = blocks[--count];
         } else {
             size_t bytes =
@@ -347,7 +347,7 @@ static void compare_with_model(uint64_t seed)
             cr_assert(eq(int, is_met, model_take(&expected, bytes, alignment, &theirs)));
             if (is_met) {
                 cr_assert(eq(sz, ours, theirs));
-                blocks[count++] = ours;
+                blocks[count++] = (gp_span){ours, bytes};
             }
         }
     }
@@ -361,64 +361,4 @@ Test(policy_span_heap, places_every_request_as_a_plain_list_of_spans_would)
         tear_down();
         set_up();
     }
-}
-
-static bool take_at(uintptr_t base, size_t bytes)
-{
-    return gp_span_heap_take_at(&heap, (gp_span){base, bytes});
-}
-
-Test(policy_span_heap, takes_exactly_the_span_it_is_told)
-{
-    add_segment(first_base, MIB);
-
-    cr_assert(take_at(first_base + 64 * KIB, 128 * KIB));
-    cr_assert(take_at(first_base, 64 * KIB));
-    cr_assert(take_at(first_base + 192 * KIB, MIB - 192 * KIB));
-
-    cr_assert(eq(sz, heap.free_bytes, 0));
-    cr_assert(gp_span_heap_is_valid(&heap));
-    gp_span_heap_give(&heap, first_base + 64 * KIB);
-    cr_assert(eq(sz, take(128 * KIB), first_base + 64 * KIB));
-}
-
-Test(policy_span_heap, takes_no_span_that_is_not_wholly_free)
-{
-    add_segment(first_base, MIB);
-    add_segment(first_base + MIB, MIB);
-    cr_assert(take_at(first_base + 512 * KIB, 64 * KIB));
-
-    cr_assert(not(take_at(first_base + 512 * KIB, 64 * KIB)), "taken");
-    cr_assert(not(take_at(first_base + 448 * KIB, 128 * KIB)), "its end is taken");
-    cr_assert(not(take_at(first_base + MIB - 64 * KIB, 128 * KIB)), "in two segments");
-    cr_assert(not(take_at(first_base + 3 * MIB, 64 * KIB)), "in no segment");
-
-    cr_assert(eq(sz, heap.free_bytes, 2 * MIB - 64 * KIB));
-    cr_assert(gp_span_heap_is_valid(&heap));
-}
-
-/* The request lies across some of what was given, and cuts the first and the last of it. */
-Test(policy_span_heap, takes_back_what_was_given_without_host_memory)
-{
-    enum { COUNT = 64 };
-    uintptr_t bases[COUNT];
-    uintptr_t base = 0;
-    add_segment(first_base, COUNT * 64 * KIB);
-    for (size_t i = 0; i < COUNT; i++) {
-        bases[i] = take(64 * KIB);
-    }
-    for (size_t i = 0; i < COUNT; i++) {
-        gp_span_heap_give(&heap, bases[i]);
-    }
-    cr_assert(gp_span_heap_take(&heap, 63 * 64 * KIB - 512, 512, &base));
-
-    malloc_fault_after(0);
-    bool is_met = take_at(first_base + 63 * 64 * KIB - 512, 512) &&
-                  take_at(first_base + 63 * 64 * KIB, 64 * KIB);
-    malloc_fault_off();
-
-    cr_assert(is_met);
-    cr_assert(eq(sz, base, first_base));
-    cr_assert(eq(sz, heap.free_bytes, 0));
-    cr_assert(gp_span_heap_is_valid(&heap));
 }

@@ -24,6 +24,9 @@ extern "C" {
 /** Every address and size a policy sees is a multiple of this many bytes. */
 #define GP_GRANULE_BYTES 512u
 
+/** Of long blocks, pieces that are multiples of this many bytes may come back. */
+#define GP_PIECE_BYTES ((size_t)64 << 10)
+
 /** A piece of device memory. */
 typedef struct gp_span {
     uintptr_t base; /**< Device address, a multiple of GP_GRANULE_BYTES. */
@@ -91,32 +94,21 @@ typedef struct gp_policy_ops {
     bool (*take)(void *state, size_t bytes, size_t alignment, uintptr_t *base);
 
     /**
-     * Required. A block comes back, with the size it was taken with. Joins
-     * free neighbours at once. Must not fail: whatever memory the bookkeeping
-     * needs was set aside by take().
+     * Required. Taken memory comes back. Joins free neighbours at once. Must not
+     * fail: whatever memory the bookkeeping needs was set aside before.
+     *
+     * Blocks of up to large_bytes come back as they were taken. Longer ones whose
+     * base and size are multiples of GP_PIECE_BYTES may also come back in pieces that
+     * are so too: part of a block, or parts of several that follow one another in
+     * a segment.
      */
-    void (*give)(void *state, gp_span block);
+    void (*give)(void *state, gp_span span);
 
     /** Required. Sum up the free memory. O(log n) or better. */
     void (*usage)(const void *state, gp_policy_usage *usage);
 
     /** Optional. Check every invariant of the instance; default: true. */
     bool (*is_valid)(const void *state);
-
-    /**
-     * Optional. Take exactly this span, which lies in one segment. Default: none;
-     * then memory that is pending on a stream is not joined for the stream's own
-     * requests.
-     *
-     * The pool gives blocks longer than large_bytes, or taken by this slot, all of
-     * one instance; takes at most one span, also longer than large_bytes; and takes
-     * back here what is left of each block. For this the slot must not fail: the host
-     * memory it needs is what give() left and take() set aside. Elsewhere it may.
-     *
-     * @return false, and change nothing, if part of the span is taken, or if the
-     *         policy keeps it cut for small blocks.
-     */
-    bool (*take_at)(void *state, gp_span span);
 } gp_policy_ops;
 
 /**

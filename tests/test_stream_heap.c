@@ -1,23 +1,15 @@
-/* Recut: what a stream freed serves its own requests of other sizes while it is busy. */
+/* The stream heap: what a stream freed serves its own requests of other sizes while it is busy. */
 #include "pool_fixture.h"
-
-#include "gp/policy.h"
-
-static void open_with(const gp_policy_ops *policy)
-{
-    gp_pool_config config = pool_config();
-    config.segment_bytes = MIB(16);
-    config.policy = policy;
-    pool_reopen(NULL, &config);
-}
 
 static void open(void)
 {
+    gp_pool_config config = pool_config();
+    config.segment_bytes = MIB(16);
     pool_open();
-    open_with(NULL);
+    pool_reopen(NULL, &config);
 }
 
-TestSuite(recut, .init = open, .fini = pool_close);
+TestSuite(stream_heap, .init = open, .fini = pool_close);
 
 /* A segment full of blocks of 4 MiB, all written to. */
 static void fill_segment(void *blocks[4], cudaStream_t stream)
@@ -42,7 +34,7 @@ static void *alloc_and_check(size_t bytes, cudaStream_t stream)
     return block;
 }
 
-Test(recut, joins_neighbours_that_the_device_still_uses)
+Test(stream_heap, joins_neighbours_that_the_device_still_uses)
 {
     cudaStream_t stream = pool_attached_stream();
     gp_sim_gate gate = pool_close_gate(stream);
@@ -62,7 +54,7 @@ Test(recut, joins_neighbours_that_the_device_still_uses)
     free_and_check(blocks[3], stream);
 }
 
-Test(recut, cuts_a_block_and_keeps_what_is_left_over)
+Test(stream_heap, cuts_a_block_and_keeps_what_is_left_over)
 {
     cudaStream_t stream = pool_attached_stream();
     gp_sim_gate gate = pool_close_gate(stream);
@@ -82,24 +74,7 @@ Test(recut, cuts_a_block_and_keeps_what_is_left_over)
     cr_assert(eq(u64, pool_stats().native_allocs, 1));
 }
 
-Test(recut, joins_what_is_pending_with_what_is_complete)
-{
-    cudaStream_t stream = pool_attached_stream();
-    void *blocks[3] = {pool_alloc(MIB(4), stream), pool_alloc(MIB(4), stream), NULL};
-    gp_sim_gate gate = pool_close_gate(stream);
-    pool_write(blocks[1], MIB(4), stream);
-    free_and_check(blocks[1], stream);
-
-    blocks[2] = alloc_and_check(MIB(11), stream);
-
-    cr_assert(eq(ptr, blocks[2], blocks[1]));
-    cr_assert(eq(u64, pool_stats().native_allocs, 1));
-    pool_open_gate(gate);
-    free_and_check(blocks[2], stream);
-    free_and_check(blocks[0], stream);
-}
-
-Test(recut, serves_an_aligned_request_from_the_middle)
+Test(stream_heap, serves_an_aligned_request_from_the_middle)
 {
     cudaStream_t stream = pool_attached_stream();
     gp_sim_gate gate = pool_close_gate(stream);
@@ -119,7 +94,7 @@ Test(recut, serves_an_aligned_request_from_the_middle)
 }
 
 /* What is left over is as pending for others as the block was. */
-Test(recut, leaves_nothing_to_another_stream_before_it_is_complete)
+Test(stream_heap, leaves_nothing_to_another_stream_before_it_is_complete)
 {
     gp_pool_config config = pool_config();
     config.segment_bytes = MIB(16);
@@ -143,7 +118,7 @@ Test(recut, leaves_nothing_to_another_stream_before_it_is_complete)
     free_and_check(shared, other);
 }
 
-Test(recut, that_finds_no_room_changes_nothing)
+Test(stream_heap, that_finds_no_room_changes_nothing)
 {
     cudaStream_t stream = pool_attached_stream();
     gp_sim_gate gate = pool_close_gate(stream);
@@ -156,33 +131,12 @@ Test(recut, that_finds_no_room_changes_nothing)
     void *again[2] = {alloc_and_check(MIB(4), stream), alloc_and_check(MIB(4), stream)};
 
     cr_assert(eq(u64, pool_stats().native_allocs, 2));
-    cr_assert(eq(ptr, again[0], blocks[2]));
-    cr_assert(eq(ptr, again[1], blocks[0]));
+    cr_assert(eq(ptr, again[0], blocks[0]));
+    cr_assert(eq(ptr, again[1], blocks[2]));
     pool_open_gate(gate);
     free_and_check(grown, stream);
     for (int i = 0; i < 4; i++)
         free_and_check(blocks[i], stream);
-}
-
-Test(recut, is_left_out_where_the_policy_cannot)
-{
-    gp_policy_ops policy = *gp_policy_cache_first();
-    policy.take_at = NULL;
-    open_with(&policy);
-    cudaStream_t stream = pool_attached_stream();
-    gp_sim_gate gate = pool_close_gate(stream);
-    void *blocks[4];
-    fill_segment(blocks, stream);
-    free_and_check(blocks[1], stream);
-    free_and_check(blocks[2], stream);
-
-    void *grown = alloc_and_check(MIB(8), stream);
-
-    cr_assert(eq(u64, pool_stats().native_allocs, 2));
-    pool_open_gate(gate);
-    free_and_check(grown, stream);
-    free_and_check(blocks[0], stream);
-    free_and_check(blocks[3], stream);
 }
 
 static uint32_t below(uint32_t *state, uint32_t limit)
@@ -191,7 +145,7 @@ static uint32_t below(uint32_t *state, uint32_t limit)
     return (*state >> 8) % limit;
 }
 
-Test(recut, loses_nothing_when_two_busy_streams_ask_for_varied_sizes)
+Test(stream_heap, loses_nothing_when_two_busy_streams_ask_for_varied_sizes)
 {
     enum { LIVE = 24 };
     cudaStream_t streams[2] = {pool_attached_stream(), pool_attached_stream()};
