@@ -133,3 +133,158 @@ Test(share, small_blocks_of_a_quiet_stream_make_room_for_a_large_one_elsewhere)
 
     cr_assert(le(u64, pool_stats().reserved_bytes_high, MIB(32)));
 }
+
+/* ---- large blocks of a busy stream ---- */
+
+Test(share, large_memory_of_a_busy_stream_is_cut_for_another_behind_a_wait)
+{
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(busy);
+    char *all = pool_alloc(MIB(24), busy);
+    pool_write(all, MIB(24), busy);
+    pool_free(all, busy);
+
+    char *cut = pool_alloc(MIB(5), other);
+    pool_write(cut, MIB(5), other);
+    char *rest = pool_alloc(MIB(19), busy);
+    pool_write(rest, MIB(19), busy);
+
+    cr_assert(cut >= all && cut + MIB(5) <= all + MIB(24));
+    cr_assert(rest >= all && rest + MIB(19) <= all + MIB(24));
+    cr_assert(eq(u64, pool_stats().native_allocs, 1));
+    cr_assert(eq(u64, pool_stats().shared_waits, 1));
+    cr_assert(eq(u64, pool_stats().stream_waits, 1));
+    pool_free(cut, other);
+    pool_free(rest, busy);
+    GP(gp_pool_check(pool));
+    pool_open_gate(gate);
+    pool_settle();
+    cr_assert(eq(ptr, pool_alloc(MIB(24), other), all), "what was cut is joined again");
+    pool_free(all, other);
+}
+
+Test(share, large_memory_stays_where_it_is_when_its_wait_cannot_be_queued)
+{
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(busy);
+    char *all = pool_alloc(MIB(24), busy);
+    pool_write(all, MIB(24), busy);
+    pool_free(all, busy);
+    gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 1, 999);
+
+    char *grown = pool_alloc(MIB(5), other);
+    pool_write(grown, MIB(5), other);
+    GP(gp_pool_check(pool));
+
+    cr_assert(grown >= all + MIB(24) || grown + MIB(5) <= all);
+    cr_assert(eq(u64, pool_stats().shared_waits, 0));
+    cr_assert(eq(ptr, pool_alloc(MIB(24), busy), all), "the part that was cut off came back");
+    pool_free(all, busy);
+    pool_free(grown, other);
+    pool_open_gate(gate);
+}
+
+/* ---- blocks with recorded uses ---- */
+
+/* Two fences: of the use, and of the stream that frees. Whichever cannot be waited for. */
+Test(share, used_block_is_neither_lent_nor_lost_when_a_wait_for_it_cannot_be_queued)
+{
+    for (uint64_t failing = 1; failing <= 2; failing++) {
+        share_in_mode(GP_SHARE_WAIT);
+        cudaStream_t home = pool_attached_stream();
+        cudaStream_t user = pool_attached_stream();
+        cudaStream_t third = pool_attached_stream();
+        void *block = pool_alloc(MIB(6), home);
+        pool_order(home, user);
+        gp_sim_gate gates[2] = {pool_close_gate(user), pool_close_gate(home)};
+        pool_read(block, MIB(6), user);
+        pool_read(block, MIB(6), home);
+        GP(gp_record_use(block, user));
+        pool_free(block, home);
+        gp_sim_fail(GP_SIM_FN_STREAM_WAIT, failing, 1, 999);
+
+        void *grown = pool_alloc(MIB(6), third);
+        pool_write(grown, MIB(6), third);
+        GP(gp_pool_check(pool));
+        void *lent = pool_alloc(MIB(6), third);
+        pool_write(lent, MIB(6), third);
+        GP(gp_pool_check(pool));
+
+        cr_assert(ne(ptr, grown, block));
+        cr_assert(eq(ptr, lent, block));
+        cr_assert(eq(u64, pool_stats().native_allocs, 2));
+        cr_assert(eq(u64, pool_stats().shared_waits, 1));
+        pool_open_gate(gates[failing - 1]);
+        pool_open_gate(gates[2 - failing]);
+        pool_settle();
+        pool_free(grown, third);
+        pool_free(lent, third);
+    }
+}
+
+/* ---- chunks ---- */
+
+enum { SMALL_BLOCKS = 64, CHUNKS = SMALL_BLOCKS / 4 };
+
+static void write_small_blocks(void *blocks[SMALL_BLOCKS], cudaStream_t stream)
+{
+    for (int i = 0; i < SMALL_BLOCKS; i++) {
+        blocks[i] = pool_alloc(KIB(512), stream);
+        pool_write(blocks[i], KIB(512), stream);
+    }
+}
+
+static void free_small_blocks(void *blocks[SMALL_BLOCKS], cudaStream_t stream)
+{
+    for (int i = 0; i < SMALL_BLOCKS; i++)
+        pool_free(blocks[i], stream);
+    GP(gp_pool_check(pool));
+}
+
+Test(share, freed_chunks_of_one_stream_serve_another)
+{
+    for (int is_busy = 0; is_busy < 2; is_busy++) {
+        share_in_mode(GP_SHARE_WAIT);
+        cudaStream_t first = pool_attached_stream();
+        cudaStream_t second = pool_attached_stream();
+        gp_sim_gate gate = is_busy ? pool_close_gate(first) : NULL;
+        void *blocks[SMALL_BLOCKS];
+        write_small_blocks(blocks, first);
+        free_small_blocks(blocks, first);
+        if (!is_busy)
+            SIM(gp_sim_stream_synchronize(first));
+
+        /* All but what a thread keeps of one class, and a chunk for the first stream. */
+        void *others[SMALL_BLOCKS / 2];
+        for (int i = 0; i < SMALL_BLOCKS / 2; i++) {
+            others[i] = pool_alloc(KIB(512), second);
+            pool_write(others[i], KIB(512), second);
+        }
+
+        cr_assert(eq(u64, pool_stats().native_allocs, CHUNKS));
+        cr_assert(eq(u64, pool_stats().stream_waits > 0, is_busy));
+        if (is_busy)
+            pool_open_gate(gate);
+        pool_settle();
+        for (int i = 0; i < SMALL_BLOCKS / 2; i++)
+            pool_free(others[i], second);
+    }
+}
+
+Test(share, freed_chunks_serve_their_own_stream_again_while_it_is_busy)
+{
+    cudaStream_t stream = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(stream);
+    void *blocks[SMALL_BLOCKS];
+    write_small_blocks(blocks, stream);
+    free_small_blocks(blocks, stream);
+
+    write_small_blocks(blocks, stream);
+
+    cr_assert(eq(u64, pool_stats().native_allocs, CHUNKS));
+    cr_assert(eq(u64, pool_stats().stream_waits, 0));
+    free_small_blocks(blocks, stream);
+    pool_open_gate(gate);
+}

@@ -139,6 +139,74 @@ Test(stream_heap, that_finds_no_room_changes_nothing)
         free_and_check(blocks[i], stream);
 }
 
+/* ---- what it leaves to the commons of its own accord ---- */
+
+/* Each block has a segment of its own, and what is not in the commons serves no other stream. */
+static void reopen_without_sharing(void)
+{
+    gp_pool_config config = pool_config();
+    config.share = GP_SHARE_NEVER;
+    pool_reopen(NULL, &config);
+}
+
+static void *make_block(cudaStream_t stream)
+{
+    void *block = pool_alloc(MIB(6), stream);
+    pool_write(block, MIB(6), stream);
+    return block;
+}
+
+/* Can a stream have the block without growth? */
+static bool serves(cudaStream_t stream)
+{
+    uint64_t before = pool_stats().native_allocs;
+    (void)alloc_and_check(MIB(6), stream);
+    return pool_stats().native_allocs == before;
+}
+
+Test(stream_heap, leaves_to_all_what_passes_8_mib_of_an_idle_stream)
+{
+    reopen_without_sharing();
+    cudaStream_t stream = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    void *blocks[2] = {make_block(stream), make_block(stream)};
+    SIM(gp_sim_stream_synchronize(stream));
+
+    free_and_check(blocks[0], stream);
+    cr_assert(not(serves(other)), "too little to ask for");
+    free_and_check(blocks[1], stream);
+
+    cr_assert(serves(other));
+    cr_assert(serves(other));
+    cr_assert(not(serves(other)));
+}
+
+Test(stream_heap, keeps_what_passes_8_mib_of_a_busy_stream_until_that_is_idle)
+{
+    reopen_without_sharing();
+    cudaStream_t stream = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    void *blocks[6];
+    for (int i = 0; i < 6; i++)
+        blocks[i] = make_block(stream);
+    gp_sim_gate gate = pool_close_gate(stream);
+    for (int i = 0; i < 3; i++) {
+        pool_write(blocks[i], MIB(6), stream);
+        free_and_check(blocks[i], stream);
+    }
+
+    cr_assert(not(serves(other)));
+    pool_open_gate(gate);
+    pool_settle();
+    for (int i = 3; i < 6; i++)
+        free_and_check(blocks[i], stream);
+
+    for (int i = 0; i < 4; i++)
+        cr_assert(serves(other));
+}
+
+/* ---- in the long run ---- */
+
 static uint32_t below(uint32_t *state, uint32_t limit)
 {
     *state = *state * 1664525u + 1013904223u;

@@ -138,6 +138,49 @@ Test(trim, returns_loans_so_that_their_segments_can_go)
     cr_assert(eq(u64, pool_stats().reserved_bytes, 0));
 }
 
+/* Whole blocks, joined ones and chunks of a stream, and what another cut out of them. */
+static void leave_memory_in_every_place(cudaStream_t busy, cudaStream_t other)
+{
+    static const size_t sizes[] = {MIB(6), MIB(3), MIB(5), MIB(2), MIB(9), MIB(3), KIB(512)};
+    void *blocks[35];
+    for (int i = 0; i < 35; i++) {
+        blocks[i] = pool_alloc(sizes[i % 7], busy);
+        pool_write(blocks[i], sizes[i % 7], busy);
+    }
+    pool_order(busy, other);
+    pool_read(blocks[2], sizes[2], other);
+    GP(gp_record_use(blocks[2], other));
+    for (int i = 0; i < 35; i++)
+        pool_free(blocks[i], busy);
+    for (int i = 0; i < 5; i++)
+        pool_use(MIB(20) - MIB(3) * (size_t)i, other);
+    for (int i = 0; i < 8; i++)
+        pool_use(KIB(256), other);
+}
+
+Test(trim, gives_back_everything_once_the_streams_are_idle)
+{
+    gp_pool_config config = pool_config();
+    config.segment_bytes = MIB(32);
+    pool_reopen(NULL, &config);
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(busy);
+    leave_memory_in_every_place(busy, other);
+    cr_assert(lt(u64, 0, pool_stats().shared_waits));
+    GP(gp_pool_trim_to(pool, 0));
+    GP(gp_pool_check(pool));
+    cr_assert(lt(u64, MIB(100), pool_stats().reserved_bytes));
+
+    pool_open_gate(gate);
+    pool_settle();
+    GP(gp_pool_trim_to(pool, 0));
+
+    cr_assert(eq(u64, pool_stats().reserved_bytes, 0));
+    cr_assert(eq(u64, pool_stats().cached_bytes, 0));
+    cr_assert(eq(sz, device_free_bytes(), GIB(4)));
+}
+
 Test(trim, works_on_memory_of_streams_that_are_gone)
 {
     cudaStream_t detached = pool_attached_stream();

@@ -1,0 +1,133 @@
+/* Whole blocks: the few that were freed last, for requests of just their size. */
+#include "whole_blocks.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+
+#define KIB ((size_t)1 << 10)
+#define ANY_AGE UINT64_MAX
+
+static gp_page pages[GP_WHOLE_BLOCKS];
+static gp_whole_blocks whole;
+
+/* The block of one page lies a page's length behind the one before it. */
+static void put(size_t page, size_t bytes, uint64_t give)
+{
+    pages[page].base = (page + 1) * GP_PAGE_BYTES;
+    gp_whole_blocks_put(&whole,
+                        (gp_whole_block){.page = &pages[page], .bytes = bytes, .give = give});
+}
+
+static const size_t none = SIZE_MAX;
+
+static size_t take_aligned(size_t bytes, size_t alignment, uint64_t limit)
+{
+    const gp_fit fit = {.bytes = bytes, .alignment = alignment};
+    gp_whole_block block;
+    if (!gp_whole_blocks_take(&whole, &fit, limit, &block))
+        return none;
+    cr_assert(eq(sz, block.bytes, bytes));
+    return (size_t)(block.page - pages);
+}
+
+static size_t take(size_t bytes)
+{
+    return take_aligned(bytes, 512, ANY_AGE);
+}
+
+static size_t take_oldest(uint64_t limit)
+{
+    gp_whole_block block;
+    return gp_whole_blocks_take_oldest(&whole, limit, &block) ? (size_t)(block.page - pages) : none;
+}
+
+Test(whole_blocks, serve_only_requests_of_just_their_size)
+{
+    put(0, 1024 * KIB, 1);
+
+    cr_assert(eq(sz, take(1024 * KIB - 64 * KIB), none));
+    cr_assert(eq(sz, take(1024 * KIB + 64 * KIB), none));
+    cr_assert(eq(sz, take(512 * KIB), none));
+    cr_assert(eq(sz, take(1024 * KIB), 0));
+    cr_assert(eq(sz, take(1024 * KIB), none));
+}
+
+Test(whole_blocks, go_newest_first_and_stay_in_order)
+{
+    put(0, 128 * KIB, 1);
+    put(1, 192 * KIB, 2);
+    put(2, 128 * KIB, 3);
+    put(3, 192 * KIB, 4);
+
+    cr_assert(eq(sz, take(128 * KIB), 2));
+    cr_assert(eq(u64, gp_counter_get(&whole.bytes), (128 + 2 * 192) * KIB));
+    cr_assert(eq(sz, take_oldest(ANY_AGE), 0));
+    cr_assert(eq(sz, take_oldest(ANY_AGE), 1));
+    cr_assert(eq(sz, take(192 * KIB), 3));
+    cr_assert(eq(u64, gp_counter_get(&whole.bytes), 0));
+}
+
+Test(whole_blocks, of_the_size_that_are_not_aligned_so_are_passed_by)
+{
+    put(1, 128 * KIB, 1);
+    put(2, 128 * KIB, 2);
+    put(3, 128 * KIB, 3);
+    put(4, 128 * KIB, 4);
+
+    cr_assert(eq(sz, take_aligned(128 * KIB, 256 * KIB, ANY_AGE), 3));
+    cr_assert(eq(sz, take_aligned(128 * KIB, 256 * KIB, ANY_AGE), none));
+    cr_assert(eq(sz, take_aligned(128 * KIB, 128 * KIB, ANY_AGE), 1));
+}
+
+Test(whole_blocks, younger_than_the_limit_are_passed_by)
+{
+    put(0, 128 * KIB, 5);
+    put(1, 128 * KIB, 6);
+    put(2, 128 * KIB, 7);
+
+    cr_assert(eq(sz, take_aligned(128 * KIB, 512, 4), none));
+    cr_assert(eq(sz, take_aligned(128 * KIB, 512, 6), 1));
+    cr_assert(eq(sz, take_aligned(128 * KIB, 512, 6), 0));
+    cr_assert(eq(sz, take_aligned(128 * KIB, 512, 6), none));
+    cr_assert(eq(sz, take(128 * KIB), 2));
+}
+
+Test(whole_blocks, leave_oldest_first_up_to_the_limit)
+{
+    put(0, 128 * KIB, 5);
+    put(1, 192 * KIB, 6);
+    put(2, 256 * KIB, 7);
+
+    cr_assert(eq(sz, take_oldest(4), none));
+    cr_assert(eq(sz, take_oldest(6), 0));
+    cr_assert(eq(sz, take_oldest(6), 1));
+    cr_assert(eq(sz, take_oldest(6), none));
+    cr_assert(eq(sz, take_oldest(7), 2));
+    cr_assert(eq(sz, take_oldest(ANY_AGE), none));
+}
+
+Test(whole_blocks, have_room_for_so_many)
+{
+    for (size_t i = 0; i < GP_WHOLE_BLOCKS; i++) {
+        cr_assert(gp_whole_blocks_have_room(&whole, 64 * KIB));
+        put(i, 64 * KIB, i + 1);
+    }
+
+    cr_assert(not(gp_whole_blocks_have_room(&whole, 64 * KIB)));
+}
+
+Test(whole_blocks, have_room_for_so_many_bytes)
+{
+    put(0, GP_WHOLE_BYTES / 2, 1);
+    cr_assert(gp_whole_blocks_have_room(&whole, GP_WHOLE_BYTES / 2));
+    put(1, GP_WHOLE_BYTES / 2 - 64 * KIB, 2);
+
+    cr_assert(gp_whole_blocks_have_room(&whole, 64 * KIB));
+    cr_assert(not(gp_whole_blocks_have_room(&whole, 128 * KIB)));
+}
+
+Test(whole_blocks, are_none_of_which_two_would_be_too_much)
+{
+    cr_assert(gp_whole_blocks_accept(GP_WHOLE_BYTES / 2));
+    cr_assert(not(gp_whole_blocks_accept(GP_WHOLE_BYTES / 2 + 64 * KIB)));
+}
