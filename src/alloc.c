@@ -31,15 +31,17 @@ static gp_status alloc_eager(void **ptr, size_t bytes, size_t alignment, const g
     const gp_pool_config *config = &target->pool->config;
     const gp_request request = gp_request_make(
         bytes, alignment > config->alignment ? alignment : config->alignment, config->large_bytes);
-    gp_span block;
-    gp_status status = gp_tiers_alloc(target, stream, &request, &block);
+    uintptr_t base;
+    gp_status status = gp_request_is_large(&request)
+                           ? gp_tiers_alloc_large(target->cache, stream, &request, &base)
+                           : gp_tiers_alloc_small(target, stream, &request, &base);
     if (status != GP_OK)
         return status;
 
-    gp_tiers_settle(target, stream);
+    gp_tiers_settle(target->cache, stream);
     if (target->cache->listener != NULL)
-        target->cache->listener->note_alloc((void *)block.base, block.bytes, stream);
-    *ptr = (void *)block.base;
+        target->cache->listener->note_alloc((void *)base, request.bytes, stream);
+    *ptr = (void *)base;
     return GP_OK;
 }
 
@@ -64,6 +66,26 @@ static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignme
     return alloc_eager(ptr, bytes, alignment, &target, stream);
 }
 
+/* A large block, on a stream that this thread knows. */
+static GP_NOINLINE gp_status alloc_large(void **ptr, size_t bytes, gp_thread_cache *cache,
+                                         cudaStream_t stream)
+{
+    const gp_request request = {
+        .bytes = gp_round_up(bytes, GP_LARGE_STEP_BYTES),
+        .alignment = cache->stream->pool->config.alignment,
+        .size_class = GP_CLASS_LARGE,
+    };
+    uintptr_t base;
+    gp_status status = gp_tiers_alloc_large(cache, stream, &request, &base);
+    if (status != GP_OK)
+        return status;
+    gp_tiers_settle(cache, stream);
+    if (cache->listener != NULL)
+        cache->listener->note_alloc((void *)base, request.bytes, stream);
+    *ptr = (void *)base;
+    return GP_OK;
+}
+
 /* What some hits owe: the class is refilled before it is dry, a listener told. */
 static GP_NOINLINE gp_status after_hit(gp_thread_cache *cache, uint32_t size_class, void *block,
                                        cudaStream_t stream)
@@ -79,9 +101,11 @@ static GP_NOINLINE gp_status after_hit(gp_thread_cache *cache, uint32_t size_cla
 static inline gp_status alloc(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream)
 {
     gp_thread_cache *cache = gp_thread_find(pool, stream);
-    /* Zero bytes wrap around and leave the fast path with the large ones. */
-    if (GP_UNLIKELY(cache == NULL || ptr == NULL || bytes - 1 >= cache->small_bytes))
+    /* Zero bytes wrap around and leave the fast path with those that are too many. */
+    if (GP_UNLIKELY(cache == NULL || ptr == NULL || bytes - 1 >= GP_MAX_REQUEST_BYTES))
         return alloc_slow(ptr, bytes, 1, pool, stream);
+    if (bytes > cache->small_bytes)
+        return alloc_large(ptr, bytes, cache, stream);
 
     uint32_t size_class = gp_size_class_of(bytes);
     uintptr_t base;

@@ -10,7 +10,6 @@
 
 gp_status gp_batch_store_init(gp_batch_store *store)
 {
-    (void)pthread_mutex_init(&store->lock, NULL);
     store->spare = NULL;
     for (int i = 0; i < RESERVE; i++) {
         gp_batch *batch = calloc(1, sizeof(*batch));
@@ -32,16 +31,15 @@ void gp_batch_store_destroy(gp_batch_store *store)
         free(store->spare);
         store->spare = next;
     }
-    (void)pthread_mutex_destroy(&store->lock);
 }
 
 gp_batch *gp_batch_get(gp_batch_store *store)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    gp_lock_acquire(&store->lock);
     gp_batch *batch = store->spare;
     if (batch != NULL)
         store->spare = batch->next;
-    (void)pthread_mutex_unlock(&store->lock);
+    gp_lock_release(&store->lock);
 
     if (batch == NULL) {
         batch = malloc(sizeof(*batch));
@@ -59,10 +57,10 @@ gp_batch *gp_batch_get(gp_batch_store *store)
 void gp_batch_put(gp_batch_store *store, gp_batch *batch)
 {
     GP_ASSERT(batch->fence_count == 0);
-    (void)pthread_mutex_lock(&store->lock);
+    gp_lock_acquire(&store->lock);
     batch->next = store->spare;
     store->spare = batch;
-    (void)pthread_mutex_unlock(&store->lock);
+    gp_lock_release(&store->lock);
 }
 
 bool gp_batch_poll(gp_fence_store *fences, gp_batch *batch)

@@ -5,11 +5,11 @@
 #ifndef GP_SRC_BATCH_H
 #define GP_SRC_BATCH_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "fence.h"
+#include "lock.h"
 #include "page.h"
 #include "segment.h"
 
@@ -67,7 +67,7 @@ static inline void gp_batch_add(gp_batch *batch, gp_slot slot, size_t bytes)
 /* Spare batches of a pool. A reserve is set aside at creation, so that a free
  * does not fail for want of host memory. */
 typedef struct gp_batch_store {
-    pthread_mutex_t lock; /* Leaf lock. */
+    gp_lock lock; /* Leaf lock. */
     gp_batch *spare;
     gp_counter count; /* Batches that exist. */
 } gp_batch_store;

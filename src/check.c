@@ -99,12 +99,12 @@ static gp_status check_instance(gp_pool *pool, const void *policy, const gp_segm
 
 static gp_status check_commons(gp_commons *commons, tally *sum)
 {
-    (void)pthread_mutex_lock(&commons->lock);
+    gp_lock_acquire(&commons->lock);
     gp_status status = check_instance(commons->pool, commons->policy, &commons->segments,
                                       gp_counter_get(&commons->free_bytes), sum);
     for (const gp_segment *segment = commons->segments.first; segment; segment = segment->next)
         sum->native += segment->span.bytes;
-    (void)pthread_mutex_unlock(&commons->lock);
+    gp_lock_release(&commons->lock);
     return status;
 }
 

@@ -2,7 +2,6 @@
 
 #include "address_table.h"
 #include "error.h"
-#include "mutex.h"
 #include "pool.h"
 
 gp_status gp_commons_init(gp_commons *commons, gp_pool *pool)
@@ -16,14 +15,12 @@ gp_status gp_commons_init(gp_commons *commons, gp_pool *pool)
     if (status != GP_OK)
         return gp_error_set(status, "policy %s could not make an instance", pool->policy.name);
     commons->pool = pool;
-    gp_mutex_init_short(&commons->lock);
     return GP_OK;
 }
 
 void gp_commons_destroy(gp_commons *commons)
 {
     commons->pool->policy.destroy(commons->policy);
-    (void)pthread_mutex_destroy(&commons->lock);
 }
 
 /* ---- under the lock --------------------------------------------------------- */

@@ -13,15 +13,14 @@
 #ifndef GP_SRC_COMMONS_H
 #define GP_SRC_COMMONS_H
 
-#include <pthread.h>
-
 #include "counter.h"
+#include "lock.h"
 #include "page.h"
 #include "segment.h"
 
 typedef struct gp_commons {
     gp_pool *pool;
-    pthread_mutex_t lock; /* Taken under a stream cache's lock, never the other way. */
+    gp_lock lock; /* Taken under a stream cache's lock, never the other way. */
     void *policy;
     gp_segment_list segments; /* Native. */
     gp_counter free_bytes;    /* Written under the lock. */
@@ -42,12 +41,12 @@ void gp_commons_give_locked(gp_commons *commons, gp_span span);
 
 static inline void gp_commons_lock(gp_commons *commons)
 {
-    (void)pthread_mutex_lock(&commons->lock);
+    gp_lock_acquire(&commons->lock);
 }
 
 static inline void gp_commons_unlock(gp_commons *commons)
 {
-    (void)pthread_mutex_unlock(&commons->lock);
+    gp_lock_release(&commons->lock);
 }
 
 /*

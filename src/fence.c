@@ -8,7 +8,6 @@ void gp_fence_store_init(gp_fence_store *store, gp_backend *backend)
 {
     store->backend = backend;
     store->spare = NULL;
-    (void)pthread_mutex_init(&store->lock, NULL);
 }
 
 void gp_fence_store_destroy(gp_fence_store *store)
@@ -20,25 +19,24 @@ void gp_fence_store_destroy(gp_fence_store *store)
         free(fence);
         fence = next;
     }
-    (void)pthread_mutex_destroy(&store->lock);
 }
 
 static gp_fence *take_spare(gp_fence_store *store)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    gp_lock_acquire(&store->lock);
     gp_fence *fence = store->spare;
     if (fence != NULL)
         store->spare = fence->next;
-    (void)pthread_mutex_unlock(&store->lock);
+    gp_lock_release(&store->lock);
     return fence;
 }
 
 static void keep_spare(gp_fence_store *store, gp_fence *fence)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    gp_lock_acquire(&store->lock);
     fence->next = store->spare;
     store->spare = fence;
-    (void)pthread_mutex_unlock(&store->lock);
+    gp_lock_release(&store->lock);
 }
 
 static gp_status make(gp_fence_store *store, gp_fence **fence)

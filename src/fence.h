@@ -5,12 +5,12 @@
 #ifndef GP_SRC_FENCE_H
 #define GP_SRC_FENCE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
 #include "backend.h"
 #include "counter.h"
+#include "lock.h"
 
 typedef struct gp_fence {
     gp_native_event event;
@@ -24,7 +24,7 @@ typedef struct gp_fence {
 /* Makes fences and keeps spare ones; one a pool. */
 typedef struct gp_fence_store {
     gp_backend *backend;
-    pthread_mutex_t lock; /* Leaf lock: nothing is called under it. */
+    gp_lock lock; /* Leaf lock: nothing is called under it. */
     gp_fence *spare;
     gp_counter records, queries, waits;
 } gp_fence_store;

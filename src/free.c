@@ -102,22 +102,22 @@ static void send_used_home(const gp_block *block, gp_batch *batch, const gp_targ
 
 /* ---- past the hit --------------------------------------------------------------------- */
 
-static void count_free(const gp_block *block, const gp_target *target, cudaStream_t stream)
+static void count_free(const gp_block *block, gp_thread_cache *cache, cudaStream_t stream)
 {
-    if (target->cache->listener != NULL)
-        target->cache->listener->note_free((void *)block->slot.base, stream);
+    if (cache->listener != NULL)
+        cache->listener->note_free((void *)block->slot.base, stream);
     gp_record_set(block->slot.record, (block->value & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
-    gp_thread_cache_count_free(target->cache->counters, block->bytes);
+    gp_thread_cache_count_free(cache->counters, block->bytes);
 }
 
-static void free_plain(const gp_block *block, const gp_target *target, cudaStream_t stream)
+static void free_plain(const gp_block *block, gp_thread_cache *cache, cudaStream_t stream)
 {
     uint32_t size_class = block->value & GP_RECORD_CLASS_MASK;
-    count_free(block, target, stream);
+    count_free(block, cache, stream);
     if (size_class != GP_CLASS_LARGE)
-        gp_thread_cache_put(target->cache, size_class, block->slot);
+        gp_thread_cache_put(cache, size_class, block->slot);
     else
-        gp_stream_cache_give_large(target->cache->stream, gp_address_table_page(block->slot.base),
+        gp_stream_cache_give_large(cache->stream, gp_address_table_page(block->slot.base),
                                    block->bytes);
 }
 
@@ -127,13 +127,13 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
     gp_pool *pool = block->pool;
     gp_use *use = gp_use_table_take(&pool->uses, block->slot.base);
     if (use == NULL) {
-        free_plain(block, target, stream);
+        free_plain(block, target->cache, stream);
         return GP_OK;
     }
 
     gp_batch *batch = fence_uses(pool, use, target, stream);
     if (batch != NULL) {
-        count_free(block, target, stream);
+        count_free(block, target->cache, stream);
         send_used_home(block, batch, target);
     } else {
         gp_status status = wait_for_uses(pool, use, stream);
@@ -141,7 +141,7 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
             gp_use_table_put_back(&pool->uses, &pool->fences, use);
             return status;
         }
-        free_plain(block, target, stream);
+        free_plain(block, target->cache, stream);
     }
     gp_use_free(use, &pool->fences);
     return GP_OK;
@@ -159,8 +159,8 @@ static gp_status free_found(const gp_block *block, cudaStream_t stream)
     if ((block->value & GP_RECORD_USED) != 0)
         status = free_used(block, &target, stream);
     else
-        free_plain(block, &target, stream);
-    gp_tiers_settle(&target, stream);
+        free_plain(block, target.cache, stream);
+    gp_tiers_settle(target.cache, stream);
     return status;
 }
 
@@ -183,18 +183,16 @@ static GP_NOINLINE gp_status free_slow(void *ptr, cudaStream_t stream)
 }
 
 /* A large block that is live and not shared, on a stream this thread knows. */
-static GP_NOINLINE gp_status free_large(gp_page *page, gp_slot slot, gp_thread_cache *cache,
+static GP_NOINLINE gp_status free_large(gp_page *page, gp_record *record, gp_thread_cache *cache,
                                         cudaStream_t stream)
 {
-    const gp_block block = {
-        .pool = page->pool,
-        .slot = slot,
-        .value = GP_CLASS_LARGE | GP_STATE_LIVE,
-        .bytes = atomic_load_explicit(&page->large, memory_order_relaxed),
-    };
-    const gp_target target = {.pool = page->pool, .cache = cache};
-    free_plain(&block, &target, stream);
-    gp_tiers_settle(&target, stream);
+    const size_t bytes = atomic_load_explicit(&page->large, memory_order_relaxed);
+    if (cache->listener != NULL)
+        cache->listener->note_free((void *)page->base, stream);
+    gp_record_set(record, GP_CLASS_LARGE | GP_STATE_CACHED);
+    gp_thread_cache_count_free(cache->counters, bytes);
+    gp_stream_cache_give_large(cache->stream, page, bytes);
+    gp_tiers_settle(cache, stream);
     return GP_OK;
 }
 
@@ -214,7 +212,7 @@ gp_status gp_free_async(void *ptr, cudaStream_t stream)
     if (GP_UNLIKELY(cache == NULL || base % GP_GRANULE_BYTES != 0))
         return free_slow(ptr, stream);
     if (size_class == GP_CLASS_LARGE)
-        return free_large(page, slot, cache, stream);
+        return free_large(page, slot.record, cache, stream);
     if (GP_UNLIKELY(size_class >= GP_CLASS_COUNT))
         return free_slow(ptr, stream);
     if (GP_UNLIKELY(!gp_thread_cache_push(cache, size_class, slot, stream)))

@@ -18,6 +18,7 @@ typedef struct gp_global_tier {
     gp_counter reserved;
     gp_counter reserved_high;      /* Since the last reset, for statistics. */
     gp_counter reserved_ever_high; /* Since creation: growth beyond it gives back first. */
+    gp_counter slack;              /* How far beyond it does not. */
     gp_counter allocs, frees, trims;
 
     pthread_mutex_t lock; /* Guards `growing`. Not held while it is true. */

@@ -1,6 +1,7 @@
 #include "page_store.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "address_table.h"
 
@@ -8,7 +9,6 @@ void gp_page_store_init(gp_page_store *store, gp_pool *pool)
 {
     store->pool = pool;
     store->spare = NULL;
-    (void)pthread_mutex_init(&store->lock, NULL);
 }
 
 void gp_page_store_destroy(gp_page_store *store)
@@ -18,16 +18,15 @@ void gp_page_store_destroy(gp_page_store *store)
         free(store->spare);
         store->spare = next;
     }
-    (void)pthread_mutex_destroy(&store->lock);
 }
 
 static gp_page *take_spare(gp_page_store *store)
 {
-    (void)pthread_mutex_lock(&store->lock);
+    gp_lock_acquire(&store->lock);
     gp_page *page = store->spare;
     if (page != NULL)
         store->spare = page->next;
-    (void)pthread_mutex_unlock(&store->lock);
+    gp_lock_release(&store->lock);
     return page;
 }
 
@@ -55,8 +54,9 @@ gp_page *gp_page_store_at(gp_page_store *store, uintptr_t base)
         return NULL;
 
     page->base = base & ~(GP_PAGE_BYTES - 1);
-    for (unsigned i = 0; i < GP_PAGE_RECORDS; i++)
-        gp_record_set(&page->records[i], GP_STATE_NONE);
+    /* Nobody sees it yet, so not one by one. */
+    _Static_assert(GP_STATE_NONE == 0, "a cleared page has no blocks");
+    memset((void *)page->records, 0, sizeof(page->records));
     atomic_store_explicit(&entry->page, page, memory_order_release);
     return page;
 }
@@ -68,9 +68,9 @@ void gp_page_store_retire(gp_page_store *store, uintptr_t base, size_t bytes)
         gp_page *page = atomic_exchange_explicit(&entry->page, NULL, memory_order_acq_rel);
         if (page == NULL)
             continue;
-        (void)pthread_mutex_lock(&store->lock);
+        gp_lock_acquire(&store->lock);
         page->next = store->spare;
         store->spare = page;
-        (void)pthread_mutex_unlock(&store->lock);
+        gp_lock_release(&store->lock);
     }
 }

@@ -5,17 +5,16 @@
 #ifndef GP_SRC_PAGE_STORE_H
 #define GP_SRC_PAGE_STORE_H
 
-#include <pthread.h>
-
 #include "counter.h"
+#include "lock.h"
 #include "page.h"
 
 typedef struct gp_page_store {
     gp_pool *pool;
-    pthread_mutex_t lock; /* Leaf lock. */
-    gp_page *spare;       /* Never freed before the pool: a late free of a stale
-                             pointer may still read one. */
-    gp_counter count;     /* Pages that exist. */
+    gp_lock lock;     /* Leaf lock. */
+    gp_page *spare;   /* Never freed before the pool: a late free of a stale
+                         pointer may still read one. */
+    gp_counter count; /* Pages that exist. */
 } gp_page_store;
 
 void gp_page_store_init(gp_page_store *store, gp_pool *pool);

@@ -39,7 +39,8 @@ static void order_after_idle_streams(gp_pool *pool)
     if (gp_global_tier_own_stream(&pool->global, &own_stream) != GP_OK)
         return;
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        if (!gp_stream_cache_is_idle(cache, false, NULL))
+        uint64_t gives;
+        if (!gp_stream_cache_is_idle(cache, false, NULL, &gives))
             continue;
         gp_fence *fence = gp_stream_cache_fence(cache, false, NULL);
         if (fence != NULL)
@@ -90,7 +91,7 @@ static bool wait_for_cache(gp_stream_cache *cache, cudaStream_t stream)
         (void)gp_fence_record(fences, handle, cache->stream_id, 0, &fence);
         gp_stream_cache_unpin(cache);
     } else if (!has_unsettled(cache)) {
-        if (cache->gives == 0)
+        if (gp_counter_get(&cache->gives) == 0)
             return true;
         fence = gp_stream_cache_fence(cache, false, NULL);
     }

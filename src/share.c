@@ -2,17 +2,23 @@
 
 #include "pool.h"
 
-/* How much a stream's heap takes in before the device is asked again whether it may
- * leave: memory apart from the rest is placed worse, and a question costs 300 ns. */
-#define SETTLE_BYTES ((uint64_t)8 << 20)
+/* And at least this share of what the pool holds. */
+#define SETTLE_SHARE 64
 
-/* How far a stream has come, as far as can be told now. A stream that is busy leaves a
- * fence for the next time. */
+/* How far a stream has come, as far as can be told now. */
 static uint64_t completed_gives(gp_stream_cache *cache, bool known, cudaStream_t stream)
 {
-    if (!gp_stream_cache_is_idle(cache, known, stream))
-        gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, known, stream));
+    uint64_t gives;
+    if (gp_stream_cache_is_idle(cache, known, stream, &gives))
+        return gives;
+    /* So that the next one who asks learns more. */
+    gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, known, stream));
     return gp_stream_cache_progress(cache);
+}
+
+static bool has_evictable(const gp_stream_cache *cache)
+{
+    return gp_stream_cache_kept_bytes(cache) > 0 || gp_counter_get(&cache->free_chunks) > 0;
 }
 
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream)
@@ -20,19 +26,34 @@ bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream)
     bool moved = false;
     if (gp_counter_get(&cache->transit_bytes) > 0)
         moved = gp_stream_cache_collect(cache);
-    if (gp_stream_cache_kept_bytes(cache) == 0 && gp_counter_get(&cache->free_chunks) == 0)
-        return moved;
+    return (has_evictable(cache) &&
+            gp_stream_cache_evict(cache, completed_gives(cache, known, stream))) ||
+           moved;
+}
 
-    return gp_stream_cache_evict(cache, completed_gives(cache, known, stream)) || moved;
+/* What a stream may add to its heap before it asks again. */
+static uint64_t settle_bytes(const gp_pool *pool)
+{
+    uint64_t share = gp_counter_get(&pool->global.reserved) / SETTLE_SHARE;
+    return share > GP_SETTLE_BYTES ? share : GP_SETTLE_BYTES;
+}
+
+static void settle(gp_stream_cache *cache, cudaStream_t stream)
+{
+    uint64_t gives;
+    if (gp_stream_cache_is_idle(cache, true, stream, &gives))
+        (void)gp_stream_cache_evict(cache, gives);
+    gp_counter_set(&cache->settled_bytes, gp_counter_get(&cache->large.bytes));
 }
 
 void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
-    uint64_t pending = gp_counter_get(&cache->settle_above);
-    if (gp_counter_get(&cache->large.bytes) <= pending + SETTLE_BYTES)
-        return;
-    (void)gp_share_reclaim(cache, true, stream);
-    gp_counter_set(&cache->settle_above, gp_counter_get(&cache->large.bytes));
+    const uint64_t bytes = gp_counter_get(&cache->large.bytes);
+    const uint64_t settled = gp_counter_get(&cache->settled_bytes);
+    if (bytes < settled)
+        gp_counter_set(&cache->settled_bytes, bytes);
+    else if (bytes > settled + settle_bytes(cache->pool))
+        settle(cache, stream);
 }
 
 bool gp_share_reclaim_others(gp_pool *pool, const gp_stream_cache *except, const gp_fit *fit,

@@ -13,7 +13,8 @@
  */
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream);
 
-/* The same once much has come back since the last time. `stream` is this cache's. */
+/* Once much has come back since the last time: leave it to the commons if the stream, this
+ * cache's, is idle. */
 void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream);
 
 /* The same for every stream of the pool but `except`, until a span fits, which is

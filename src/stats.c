@@ -84,9 +84,9 @@ static void add_policy(const gp_pool *pool, const void *policy, const gp_segment
 
 static void add_commons(gp_commons *commons, gp_pool_stats *stats)
 {
-    (void)pthread_mutex_lock(&commons->lock);
+    gp_lock_acquire(&commons->lock);
     add_policy(commons->pool, commons->policy, &commons->segments, stats);
-    (void)pthread_mutex_unlock(&commons->lock);
+    gp_lock_release(&commons->lock);
 }
 
 static void add_streams_locked(gp_pool *pool, gp_pool_stats *stats)

@@ -8,9 +8,6 @@
 #include "pool.h"
 #include "stream_cache_internal.h"
 
-/* Guests go home once they hold so much, whatever their number. */
-#define GUEST_LIMIT ((uint64_t)256 << 10)
-
 /* Batches whose fences are asked about in one go; the rest waits for the next. */
 #define POLL_LIMIT 16
 
@@ -151,7 +148,7 @@ void gp_stream_cache_send_guests(gp_stream_cache *cache, cudaStream_t stream)
 
 void gp_stream_cache_send_guests_if_many(gp_stream_cache *cache, cudaStream_t stream)
 {
-    if (gp_counter_get(&cache->guest_bytes) >= GUEST_LIMIT)
+    if (gp_counter_get(&cache->guest_bytes) >= GP_GUEST_LIMIT)
         gp_stream_cache_send_guests(cache, stream);
 }
 

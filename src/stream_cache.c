@@ -4,7 +4,6 @@
 
 #include "address_table.h"
 #include "error.h"
-#include "mutex.h"
 #include "pool.h"
 #include "stream_cache_internal.h"
 
@@ -26,7 +25,6 @@ gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_ca
 
     made->pool = pool;
     made->stream_id = stream_id;
-    gp_mutex_init_short(&made->lock);
     *cache = made;
     return GP_OK;
 }
@@ -36,8 +34,22 @@ void gp_stream_cache_destroy(gp_stream_cache *cache)
     for (uint32_t i = 0; i < cache->fence_count; i++)
         gp_fence_release(&cache->pool->fences, cache->fences[i]);
     cache->pool->policy.destroy(cache->policy);
-    (void)pthread_mutex_destroy(&cache->lock);
     free(cache);
+}
+
+/* Third streams need a fence of the new one. */
+void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
+{
+    gp_stream_cache_lock(cache);
+    cache->stream_id = id;
+    const uint64_t give = gp_stream_cache_next_give_locked(cache);
+    for (gp_segment *chunk = cache->chunks.first; chunk != NULL; chunk = chunk->next)
+        chunk->last_give = give;
+    for (uint32_t i = 0; i < cache->whole.count; i++)
+        cache->whole.blocks[i].give = give;
+    gp_stream_heap_renew(&cache->large, give);
+    gp_stream_heap_renew(&cache->spare, give);
+    gp_stream_cache_unlock(cache);
 }
 
 /* ---- blocks out and in, under the lock ----------------------------------- */
@@ -75,7 +87,7 @@ static void let_chunk_go(gp_stream_cache *cache)
     gp_span span;
     if (gp_stream_cache_remove_chunk_locked(cache, UINT64_MAX, true, &span))
         gp_stream_heap_give(&cache->spare, gp_address_table_page(span.base), span.bytes,
-                            cache->gives);
+                            gp_counter_get(&cache->gives));
 }
 
 /* A block of one of the cache's own chunks is free again. */
@@ -85,7 +97,7 @@ static void uncut(gp_stream_cache *cache, gp_segment *chunk, gp_span span, gp_or
     cache->pool->policy.give(cache->policy, span);
     gp_counter_add(&cache->free_bytes, span.bytes);
     if (order == GP_ORDERED_HERE) {
-        chunk->last_give = ++cache->gives;
+        chunk->last_give = gp_stream_cache_next_give_locked(cache);
         gp_counter_add(&cache->uncovered_bytes, span.bytes);
     }
     chunk->taken_bytes -= span.bytes;
@@ -212,7 +224,7 @@ void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_
 {
     while (count > 0) {
         uint32_t part = count < GP_BATCH_SLOTS ? count : GP_BATCH_SLOTS;
-        if (pthread_mutex_trylock(&cache->lock) == 0) {
+        if (gp_lock_try(&cache->lock)) {
             for (uint32_t i = 0; i < part; i++)
                 gp_stream_cache_accept_locked(cache, slots[i], GP_ORDERED_HERE);
             gp_stream_cache_unlock(cache);
@@ -246,7 +258,7 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span)
     gp_stream_cache_lock(cache);
     gp_status status = cache->pool->policy.add_segment(cache->policy, span);
     if (status == GP_OK) {
-        chunk->last_give = ++cache->gives;
+        chunk->last_give = gp_stream_cache_next_give_locked(cache);
         gp_counter_add(&cache->uncovered_bytes, span.bytes);
         gp_segment_link(&cache->chunks, chunk);
         gp_address_table_assign(span.base, span.bytes, chunk);

@@ -21,15 +21,25 @@
 #ifndef GP_SRC_STREAM_CACHE_H
 #define GP_SRC_STREAM_CACHE_H
 
-#include <pthread.h>
-
 #include "batch.h"
 #include "fence.h"
+#include "lock.h"
 #include "request.h"
 #include "segment.h"
 #include "stream_heap.h"
 #include "tree.h"
 #include "whole_blocks.h"
+
+/* Guests go home once they hold so much, whatever their number. */
+#define GP_GUEST_LIMIT ((uint64_t)256 << 10)
+
+/* A checked stream leaves a fence once this much came back since the last one:
+ * an event record is a third of the cost of a release, so not on each. */
+#define GP_UNCOVERED_LIMIT ((uint64_t)1 << 20)
+
+/* So much a stream's heap takes in before the device is asked again whether it may go to the
+ * commons: memory that lies apart is placed worse, and a question costs 300 ns. */
+#define GP_SETTLE_BYTES ((uint64_t)8 << 20)
 
 /* Fences kept to learn how far the stream has come. */
 #define GP_STREAM_FENCES 4
@@ -38,7 +48,7 @@ typedef struct gp_stream_cache {
     gp_pool *pool;
     struct gp_stream_cache *next; /* In the pool's list; fixed once it is there. */
 
-    pthread_mutex_t lock; /* Guards what follows up to `returned`. */
+    gp_lock lock; /* Guards what follows up to `returned`. */
     uint64_t stream_id;
     cudaStream_t handle;     /* Valid while attached. */
     _Atomic(bool) attached;  /* The handle may be used by any thread. */
@@ -51,7 +61,7 @@ typedef struct gp_stream_cache {
     gp_stream_heap spare;  /* Chunks that the policy gave up. */
     gp_batch *waiting;     /* In order of arrival. */
     gp_batch *guests;
-    uint64_t gives;             /* Blocks that ever came back: what fences are counted in. */
+    gp_counter gives;           /* Blocks that ever came back: what fences are counted in. */
     uint64_t completed_gives;   /* Of these, the device is known to be past so many. */
     gp_counter uncovered_bytes; /* Came back since the newest fence. */
     uint32_t fence_count;
@@ -65,7 +75,7 @@ typedef struct gp_stream_cache {
     gp_counter guest_bytes;   /* In guests. Likewise. */
     gp_counter transit_bytes; /* In returned, arrived, waiting and guests. */
     gp_counter pending_bytes; /* Of these, behind a fence. */
-    gp_counter settle_above;  /* Large bytes that are still pending, as last seen. */
+    gp_counter settled_bytes; /* Of `large`, when the device was last asked. */
 
     struct gp_thread_cache *thread_caches; /* Of this stream; under the registry's lock. */
     struct gp_stream_cache *next_retired;  /* Likewise. */
@@ -77,6 +87,10 @@ gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_ca
 
 /* Drop the bookkeeping. Chunks and batches were dropped. */
 void gp_stream_cache_destroy(gp_stream_cache *cache);
+
+/* The cache, with all its memory, goes over to the stream of another id, which is ordered
+ * behind everything in it. */
+void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t stream_id);
 
 /* ---- small blocks and chunks ------------------------------------------------- */
 
@@ -106,7 +120,11 @@ void gp_stream_cache_give_large(gp_stream_cache *cache, gp_page *page, size_t by
 /* A span that was taken out for `fit` and not used. */
 void gp_stream_cache_put_back(gp_stream_cache *cache, const gp_fit *fit, gp_span span);
 
-/* Take a span for this stream: one that was freed here and is of the right size. */
+/* Take a large block for this stream that was freed here and is of just the size, as it
+ * is. NULL if there is none. */
+gp_page *gp_stream_cache_take_exact(gp_stream_cache *cache, const gp_fit *fit);
+
+/* The same as a span, and also of what waits aside for the stream's own work only. */
 bool gp_stream_cache_take_own(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
 
 /* Join all that was freed here, and cut the span out of that. */
@@ -164,10 +182,11 @@ void gp_stream_cache_drop_all(gp_stream_cache *cache);
  */
 gp_fence *gp_stream_cache_fence(gp_stream_cache *cache, bool known, cudaStream_t stream);
 
-/* Has the device completed all that was queued on the stream? Then everything that
- * came back so far is free for any stream. Parameters as gp_stream_cache_fence();
- * false also if the handle cannot be used. */
-bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t stream);
+/* Has the device completed all that was queued on the stream? Then what came back up to
+ * give number *gives is free for any stream. Parameters as gp_stream_cache_fence(); false
+ * also if the handle cannot be used. */
+bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t stream,
+                             uint64_t *gives);
 
 /* Ask the device how far the stream has come; returns the completed give count. */
 uint64_t gp_stream_cache_progress(gp_stream_cache *cache);
@@ -176,18 +195,28 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache);
  * behind once enough has come back uncovered, so that others may share it. */
 void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream);
 
+/* Is one of the three limits passed? */
+static inline bool gp_stream_cache_owes(const gp_stream_cache *cache)
+{
+    return gp_counter_get(&cache->guest_bytes) >= GP_GUEST_LIMIT ||
+           gp_counter_get(&cache->large.bytes) >
+               gp_counter_get(&cache->settled_bytes) + GP_SETTLE_BYTES ||
+           (gp_counter_get(&cache->uncovered_bytes) >= GP_UNCOVERED_LIMIT &&
+            !atomic_load_explicit(&cache->attached, memory_order_relaxed));
+}
+
 /* Let the handle be used outside the lock, if it can be. */
 bool gp_stream_cache_pin(gp_stream_cache *cache, cudaStream_t *stream);
 void gp_stream_cache_unpin(gp_stream_cache *cache);
 
 static inline void gp_stream_cache_lock(gp_stream_cache *cache)
 {
-    (void)pthread_mutex_lock(&cache->lock);
+    gp_lock_acquire(&cache->lock);
 }
 
 static inline void gp_stream_cache_unlock(gp_stream_cache *cache)
 {
-    (void)pthread_mutex_unlock(&cache->lock);
+    gp_lock_release(&cache->lock);
 }
 
 #endif

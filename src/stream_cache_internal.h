@@ -8,6 +8,14 @@
  * by the host, completed every use of it, so that no fence is needed ever after? */
 typedef enum gp_order { GP_ORDERED_HERE, GP_ORDERED_EVERYWHERE } gp_order;
 
+/* The next give number. Who reads it has seen the work that was queued before. */
+static inline uint64_t gp_stream_cache_next_give_locked(gp_stream_cache *cache)
+{
+    uint64_t give = gp_counter_get(&cache->gives) + 1;
+    atomic_store_explicit(&cache->gives, give, memory_order_release);
+    return give;
+}
+
 /* A block comes back, its order settled: into the policy or to the guests; a large
  * one, which must be ordered everywhere, to the commons. */
 void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_order order);

@@ -7,10 +7,6 @@
 #include "pool.h"
 #include "stream_cache_internal.h"
 
-/* A checked stream leaves a fence once this much came back since the last one:
- * an event record is a third of the cost of a release, so not on each. */
-#define UNCOVERED_LIMIT ((uint64_t)1 << 20)
-
 bool gp_stream_cache_pin(gp_stream_cache *cache, cudaStream_t *stream)
 {
     gp_stream_cache_lock(cache);
@@ -72,7 +68,7 @@ static void offer(gp_stream_cache *cache, gp_fence *fence)
     gp_stream_cache_lock(cache);
     if (cache->fence_count == 0 || cache->fences[cache->fence_count - 1]->covers < fence->covers) {
         keep_locked(cache, fence);
-        if (fence->covers == cache->gives)
+        if (fence->covers == gp_counter_get(&cache->gives))
             gp_counter_set(&cache->uncovered_bytes, 0);
     }
     gp_stream_cache_unlock(cache);
@@ -82,9 +78,9 @@ static void offer(gp_stream_cache *cache, gp_fence *fence)
 static gp_fence *covering(gp_stream_cache *cache, uint64_t *gives)
 {
     gp_stream_cache_lock(cache);
-    *gives = cache->gives;
+    *gives = gp_counter_get(&cache->gives);
     gp_fence *newest = cache->fence_count == 0 ? NULL : cache->fences[cache->fence_count - 1];
-    if (newest != NULL && newest->covers == cache->gives)
+    if (newest != NULL && newest->covers == *gives)
         newest = gp_fence_retain(newest);
     else
         newest = NULL;
@@ -114,33 +110,23 @@ gp_fence *gp_stream_cache_fence(gp_stream_cache *cache, bool known, cudaStream_t
 }
 
 /* What came back before the question is complete if the answer is yes. */
-static bool ask_idle(gp_stream_cache *cache, cudaStream_t stream)
+static bool ask_idle(gp_stream_cache *cache, cudaStream_t stream, uint64_t *gives)
 {
     gp_pool *pool = cache->pool;
-    gp_stream_cache_lock(cache);
-    uint64_t gives = cache->gives;
-    gp_stream_cache_unlock(cache);
+    *gives = atomic_load_explicit(&cache->gives, memory_order_acquire);
 
     bool idle = false;
     (void)gp_counter_add_shared(&pool->fences.queries, 1);
-    if (pool->backend->ops->stream_query(pool->backend, stream, &idle) != GP_OK || !idle)
-        return false;
-
-    gp_stream_cache_lock(cache);
-    if (gives > cache->completed_gives)
-        cache->completed_gives = gives;
-    if (gives == cache->gives)
-        gp_counter_set(&cache->uncovered_bytes, 0);
-    gp_stream_cache_unlock(cache);
-    return true;
+    return pool->backend->ops->stream_query(pool->backend, stream, &idle) == GP_OK && idle;
 }
 
-bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t stream)
+bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t stream,
+                             uint64_t *gives)
 {
     bool pinned = !known && gp_stream_cache_pin(cache, &stream);
     if (!known && !pinned)
         return false;
-    bool idle = ask_idle(cache, stream);
+    bool idle = ask_idle(cache, stream, gives);
     if (pinned)
         gp_stream_cache_unpin(cache);
     return idle;
@@ -173,7 +159,7 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache)
 void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
     if (atomic_load_explicit(&cache->attached, memory_order_relaxed) ||
-        gp_counter_get(&cache->uncovered_bytes) < UNCOVERED_LIMIT)
+        gp_counter_get(&cache->uncovered_bytes) < GP_UNCOVERED_LIMIT)
         return;
     gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, true, stream));
 }

@@ -133,15 +133,14 @@ static gp_page *find(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit, ui
     return page;
 }
 
-bool gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit, gp_span *span)
+gp_page *gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit)
 {
     gp_page *page =
         gp_counter_get(&heap->bytes) < fit->bytes ? NULL : lower_bound(heap, fit->bytes);
     if (page == NULL || !gp_fit_is_met(fit, page->base, bytes_of(page)))
-        return false;
+        return NULL;
     remove_span(heap, page);
-    *span = (gp_span){.base = page->base, .bytes = fit->bytes};
-    return true;
+    return page;
 }
 
 /* Cut off a span's high end; what is left keeps its place by address. */
@@ -178,16 +177,18 @@ bool gp_stream_heap_take(gp_stream_heap *heap, gp_page_store *pages, const gp_fi
     return true;
 }
 
-bool gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit, gp_span *span)
+void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
+                             void (*leave)(void *user, gp_page *page, size_t bytes), void *user)
 {
-    gp_page *page = RB_MIN(gp_spans_by_address, &heap->by_address);
-    while (page != NULL && page->span.give > limit)
-        page = RB_NEXT(gp_spans_by_address, &heap->by_address, page);
-    if (page == NULL)
-        return false;
-    remove_span(heap, page);
-    *span = (gp_span){.base = page->base, .bytes = bytes_of(page)};
-    return true;
+    gp_page *next;
+    for (gp_page *page = RB_MIN(gp_spans_by_address, &heap->by_address); page != NULL;
+         page = next) {
+        next = RB_NEXT(gp_spans_by_address, &heap->by_address, page);
+        if (page->span.give > limit)
+            continue;
+        remove_span(heap, page);
+        leave(user, page, bytes_of(page));
+    }
 }
 
 /* ---- all of it ------------------------------------------------------------------- */

@@ -21,7 +21,8 @@ static void move_older_locked(gp_stream_cache *cache)
 
 static void keep_locked(gp_stream_cache *cache, gp_page *page, size_t bytes)
 {
-    const gp_whole_block block = {.page = page, .bytes = bytes, .give = ++cache->gives};
+    const gp_whole_block block = {
+        .page = page, .bytes = bytes, .give = gp_stream_cache_next_give_locked(cache)};
     gp_counter_add(&cache->uncovered_bytes, bytes);
     if (!gp_whole_blocks_accept(bytes)) {
         gp_stream_heap_give(&cache->large, page, bytes, block.give);
@@ -44,7 +45,8 @@ void gp_stream_cache_put_back(gp_stream_cache *cache, const gp_fit *fit, gp_span
     gp_stream_cache_lock(cache);
     gp_counter_add(&cache->uncovered_bytes, span.bytes);
     gp_stream_heap_give(fit->chunk ? &cache->spare : &cache->large,
-                        gp_address_table_page(span.base), span.bytes, ++cache->gives);
+                        gp_address_table_page(span.base), span.bytes,
+                        gp_stream_cache_next_give_locked(cache));
     gp_stream_cache_unlock(cache);
 }
 
@@ -80,12 +82,13 @@ static void drop_empty_locked(gp_stream_cache *cache)
     }
 }
 
-/* The place of a fitting block in a batch; its count if there is none. */
+/* The place of a fitting block in a batch; its count if there is none. What waits here of the
+ * chunks' commons is small blocks, which are no chunks, of whatever length. */
 static uint32_t find_slot(const gp_pool *pool, const gp_batch *batch, const gp_fit *fit)
 {
-    uint32_t i = 0;
+    uint32_t i = fit->chunk ? batch->count : 0;
     while (i < batch->count &&
-           (fit->chunk != is_for_chunks(pool, batch->slots[i].base) ||
+           (is_for_chunks(pool, batch->slots[i].base) ||
             !gp_fit_is_met(fit, batch->slots[i].base, gp_slot_bytes(batch->slots[i]))))
         i++;
     return i;
@@ -181,14 +184,11 @@ bool gp_stream_cache_take_pending(gp_stream_cache *cache, const gp_fit *fit, cud
 
 /* ---- out: what is ordered on the stream --------------------------------------------- */
 
-static bool take_whole_locked(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
-                              gp_span *span)
+static gp_page *take_whole_locked(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit)
 {
     gp_whole_block block;
-    if (fit->chunk || !gp_whole_blocks_take(&cache->whole, fit, limit, &block))
-        return false;
-    *span = (gp_span){.base = block.page->base, .bytes = block.bytes};
-    return true;
+    return !fit->chunk && gp_whole_blocks_take(&cache->whole, fit, limit, &block) ? block.page
+                                                                                  : NULL;
 }
 
 static gp_stream_heap *heap_for(gp_stream_cache *cache, const gp_fit *fit)
@@ -196,21 +196,42 @@ static gp_stream_heap *heap_for(gp_stream_cache *cache, const gp_fit *fit)
     return fit->chunk ? &cache->spare : &cache->large;
 }
 
+static bool found_page(gp_page *page, const gp_fit *fit, gp_span *span)
+{
+    if (page == NULL)
+        return false;
+    *span = (gp_span){.base = page->base, .bytes = fit->bytes};
+    return true;
+}
+
 bool gp_stream_cache_take_kept(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
                                gp_span *span)
 {
     gp_stream_cache_lock(cache);
-    bool found = take_whole_locked(cache, fit, limit, span) ||
+    bool found = found_page(take_whole_locked(cache, fit, limit), fit, span) ||
                  gp_stream_heap_take(heap_for(cache, fit), &cache->pool->pages, fit, limit, span);
     gp_stream_cache_unlock(cache);
     return found;
 }
 
+static gp_page *take_exact_locked(gp_stream_cache *cache, const gp_fit *fit)
+{
+    gp_page *page = take_whole_locked(cache, fit, UINT64_MAX);
+    return page != NULL ? page : gp_stream_heap_take_exact(heap_for(cache, fit), fit);
+}
+
+gp_page *gp_stream_cache_take_exact(gp_stream_cache *cache, const gp_fit *fit)
+{
+    gp_stream_cache_lock(cache);
+    gp_page *page = take_exact_locked(cache, fit);
+    gp_stream_cache_unlock(cache);
+    return page;
+}
+
 bool gp_stream_cache_take_own(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
 {
     gp_stream_cache_lock(cache);
-    bool found = take_whole_locked(cache, fit, UINT64_MAX, span) ||
-                 gp_stream_heap_take_exact(heap_for(cache, fit), fit, span) ||
+    bool found = found_page(take_exact_locked(cache, fit), fit, span) ||
                  take_waiting_locked(cache, fit, span);
     gp_stream_cache_unlock(cache);
     return found;
@@ -221,7 +242,7 @@ bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span
     if (gp_stream_cache_kept_bytes(cache) < fit->bytes)
         return false;
     gp_stream_cache_lock(cache);
-    while (cache->whole.count > 0)
+    while (!fit->chunk && cache->whole.count > 0)
         move_older_locked(cache);
     bool found =
         gp_stream_heap_take(heap_for(cache, fit), &cache->pool->pages, fit, UINT64_MAX, span);
@@ -231,29 +252,55 @@ bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span
 
 /* ---- out: to the commons --------------------------------------------------------------- */
 
-static void give_to_commons(gp_span span)
+/* Where spans go, one commons' lock held from one to the next: most are of one. */
+typedef struct departure {
+    gp_commons *commons; /* Locked; NULL: none is. */
+    bool moved;
+} departure;
+
+static void depart(void *user, gp_page *page, size_t bytes)
 {
-    gp_page *page = gp_address_table_page(span.base);
-    gp_record_set(gp_page_record(page, span.base), GP_CLASS_LARGE | GP_STATE_FREED);
-    gp_commons_give(span);
+    departure *self = user;
+    gp_commons *commons = gp_address_table_segment(page->base)->commons;
+    gp_record_set(gp_page_record(page, page->base), GP_CLASS_LARGE | GP_STATE_FREED);
+    if (commons != self->commons) {
+        if (self->commons != NULL)
+            gp_commons_unlock(self->commons);
+        gp_commons_lock(commons);
+        self->commons = commons;
+    }
+    gp_commons_give_locked(commons, (gp_span){.base = page->base, .bytes = bytes});
+    self->moved = true;
+}
+
+static bool end_departure(departure *self)
+{
+    if (self->commons != NULL)
+        gp_commons_unlock(self->commons);
+    return self->moved;
+}
+
+static void note_completed_locked(gp_stream_cache *cache, uint64_t limit)
+{
+    if (limit > cache->completed_gives)
+        cache->completed_gives = limit;
+    if (limit >= gp_counter_get(&cache->gives))
+        gp_counter_set(&cache->uncovered_bytes, 0);
 }
 
 bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit)
 {
-    bool moved = false;
+    departure to_commons = {.commons = NULL};
     gp_whole_block block;
-    gp_span span;
+    gp_span chunk;
     gp_stream_cache_lock(cache);
-    while (gp_whole_blocks_take_oldest(&cache->whole, limit, &block)) {
-        give_to_commons((gp_span){.base = block.page->base, .bytes = block.bytes});
-        moved = true;
-    }
-    while (gp_stream_heap_take_old(&cache->large, limit, &span) ||
-           gp_stream_heap_take_old(&cache->spare, limit, &span) ||
-           gp_stream_cache_remove_chunk_locked(cache, limit, false, &span)) {
-        give_to_commons(span);
-        moved = true;
-    }
+    note_completed_locked(cache, limit);
+    while (gp_whole_blocks_take_oldest(&cache->whole, limit, &block))
+        depart(&to_commons, block.page, block.bytes);
+    gp_stream_heap_take_old(&cache->large, limit, depart, &to_commons);
+    gp_stream_heap_take_old(&cache->spare, limit, depart, &to_commons);
+    while (gp_stream_cache_remove_chunk_locked(cache, limit, false, &chunk))
+        depart(&to_commons, gp_address_table_page(chunk.base), chunk.bytes);
     gp_stream_cache_unlock(cache);
-    return moved;
+    return end_departure(&to_commons);
 }

@@ -116,7 +116,7 @@ static bool can_inherit(gp_stream_cache *retired, cudaStream_t stream)
     gp_pool *pool = retired->pool;
     gp_fence *fence = gp_stream_cache_fence(retired, false, NULL);
     if (fence == NULL)
-        return retired->gives == 0;
+        return gp_counter_get(&retired->gives) == 0;
     bool ordered = gp_fence_poll(&pool->fences, fence) ||
                    (pool->config.share == GP_SHARE_WAIT &&
                     gp_fence_wait(&pool->fences, fence, stream) == GP_OK);
@@ -124,27 +124,11 @@ static bool can_inherit(gp_stream_cache *retired, cudaStream_t stream)
     return ordered;
 }
 
-/* The memory now belongs to another stream, which is past what is in it; third
- * streams need a fence of the new one. */
-static void inherit(gp_stream_cache *cache, uint64_t id)
-{
-    gp_stream_cache_lock(cache);
-    cache->stream_id = id;
-    cache->gives++;
-    for (gp_segment *chunk = cache->chunks.first; chunk != NULL; chunk = chunk->next)
-        chunk->last_give = cache->gives;
-    for (uint32_t i = 0; i < cache->whole.count; i++)
-        cache->whole.blocks[i].give = cache->gives;
-    gp_stream_heap_renew(&cache->large, cache->gives);
-    gp_stream_heap_renew(&cache->spare, cache->gives);
-    gp_stream_cache_unlock(cache);
-}
-
 static gp_status make_cache(gp_pool *pool, uint64_t id, cudaStream_t stream,
                             gp_stream_cache *retired, gp_stream_cache **cache)
 {
     if (retired != NULL && can_inherit(retired, stream)) {
-        inherit(retired, id);
+        gp_stream_cache_inherit(retired, id);
         *cache = retired;
         return GP_OK;
     }
@@ -331,7 +315,7 @@ static bool leave_behind_fence(gp_stream_cache *cache, cudaStream_t stream)
     (void)gp_stream_cache_collect(cache);
     gp_fence *fence = gp_stream_cache_fence(cache, true, stream);
     gp_fence_release(&cache->pool->fences, fence);
-    return fence != NULL || cache->gives == 0;
+    return fence != NULL || gp_counter_get(&cache->gives) == 0;
 }
 
 gp_status gp_stream_registry_detach(gp_pool *pool, cudaStream_t stream)

@@ -16,8 +16,8 @@
 #define CHUNK_BYTES ((size_t)2 << 20)
 #define LEAST_CHUNK_BYTES ((size_t)128 << 10)
 
-/* Chunks come from segments of at most this size, if they fit. */
-#define CHUNK_STEP_BYTES ((size_t)8 << 20)
+/* Of what was given back to make room, the part by which the pool may grow next time. */
+#define SLACK_SHARE 8
 
 /* How long an allocation that is about to fail waits for work that is under way.
  * Bounded, since what it waits for may wait for the caller. */
@@ -135,17 +135,42 @@ static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit 
     return status;
 }
 
-/* The pool is about to pass its peak, or its limit: what lies wholly free goes
- * back first, so that memory is not held twice in pieces of the wrong size. */
-static void make_room(gp_pool *pool, size_t bytes)
+/* How much the pool may hold before it has to look harder for what it has: its peak so far
+ * with some slack, or its limit. */
+static uint64_t ceiling_for(const gp_global_tier *global, size_t bytes)
 {
-    gp_global_tier *global = &pool->global;
-    uint64_t ceiling = gp_counter_get(&global->reserved_ever_high);
+    uint64_t ceiling = gp_counter_get(&global->reserved_ever_high) + gp_counter_get(&global->slack);
     if (!gp_global_tier_allows(global, bytes) && global->max_bytes < ceiling)
         ceiling = global->max_bytes;
-    if (gp_counter_get(&global->reserved) + bytes > ceiling &&
-        gp_release_down_to(pool, ceiling > bytes ? ceiling - bytes : 0))
+    return ceiling;
+}
+
+/* What threads and streams keep for themselves joins the commons, as far as the device is
+ * past it: it may be what keeps a request from fitting. */
+static bool squeeze(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                    gp_supply_source *source)
+{
+    gp_pool *pool = supply->cache->pool;
+    gp_revocation_flush_all(pool);
+    (void)gp_share_reclaim(supply->cache, true, supply->stream);
+    return take_any(supply, fit, span, source);
+}
+
+/* What lies wholly free goes back first, so that memory is not held twice in pieces of the
+ * wrong size. Each time that keeps the pool from a new peak it may come a little closer to
+ * one: two kinds of memory that are wanted in turn would else replace each other for ever. */
+static void make_room(gp_pool *pool, uint64_t ceiling, size_t bytes)
+{
+    gp_global_tier *global = &pool->global;
+    const uint64_t before = gp_counter_get(&global->reserved);
+    if (gp_release_down_to(pool, ceiling > bytes ? ceiling - bytes : 0))
         (void)gp_release_trim(pool, 0);
+
+    const uint64_t after = gp_counter_get(&global->reserved);
+    if (after + bytes > gp_counter_get(&global->reserved_ever_high))
+        gp_counter_set(&global->slack, 0);
+    else if (after < before)
+        (void)gp_counter_add_shared(&global->slack, (before - after) / SLACK_SHARE);
 }
 
 /* Room in which the request fits wherever the segment starts. */
@@ -154,13 +179,19 @@ static size_t bytes_to_grow(const gp_fit *fit)
     return fit->bytes + (fit->alignment > GP_PAGE_BYTES ? fit->alignment : 0);
 }
 
-static gp_status grow(const gp_supply *supply, const gp_fit *fit, size_t step, gp_span *span)
+static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                      gp_supply_source *source)
 {
-    /* Chunks are small and few: what they grow by beyond need is dead weight. */
-    if (fit->chunk && step > CHUNK_STEP_BYTES)
-        step = CHUNK_STEP_BYTES;
-    size_t bytes = gp_round_up(bytes_to_grow(fit), step);
-    make_room(supply->cache->pool, bytes);
+    gp_pool *pool = supply->cache->pool;
+    gp_global_tier *global = &pool->global;
+    size_t bytes = gp_round_up(bytes_to_grow(fit), pool->config.segment_bytes);
+    uint64_t ceiling = ceiling_for(global, bytes);
+    if (gp_counter_get(&global->reserved) + bytes > ceiling) {
+        if (squeeze(supply, fit, span, source))
+            return GP_OK;
+        make_room(pool, ceiling, bytes);
+    }
+    *source = GP_SUPPLY_GROWN;
     return add_native(supply, bytes, fit, span);
 }
 
@@ -218,7 +249,8 @@ static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
     gp_pool *pool = supply->cache->pool;
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
-    gp_status status = grow(supply, fit, GP_PAGE_BYTES, span);
+    gp_status status =
+        add_native(supply, gp_round_up(bytes_to_grow(fit), GP_PAGE_BYTES), fit, span);
     return is_exhaustion(status) ? fail(supply, fit->bytes, status) : status;
 }
 
@@ -235,9 +267,8 @@ static gp_status find_or_grow(const gp_supply *supply, const gp_fit *fit, gp_spa
         if (gp_global_tier_begin_growth(global))
             break;
     }
-    gp_status status = grow(supply, fit, supply->cache->pool->config.segment_bytes, span);
+    gp_status status = grow(supply, fit, span, source);
     gp_global_tier_end_growth(global);
-    *source = GP_SUPPLY_GROWN;
     return status;
 }
 
@@ -258,37 +289,44 @@ static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
 
 /* ---- the interface -------------------------------------------------------------------- */
 
-/* The span is a block from here on, so that it can come back as one. */
-static gp_status make_block(const gp_supply *supply, gp_span span)
+/* The span is a block from here on, so that it can come back as one. Only a span out of
+ * the commons or the native pool can lack a page; it goes back there. */
+static gp_status make_block(const gp_supply *supply, gp_span span, gp_page **page)
 {
-    gp_page *page = gp_page_store_at(&supply->cache->pool->pages, span.base);
-    if (page == NULL)
+    *page = gp_page_store_at(&supply->cache->pool->pages, span.base);
+    if (GP_UNLIKELY(*page == NULL)) {
+        gp_commons_give(span);
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
-    atomic_store_explicit(&page->large, span.bytes, memory_order_relaxed);
-    gp_record_set(gp_page_record(page, span.base), GP_CLASS_LARGE | GP_STATE_CACHED);
+    }
+    atomic_store_explicit(&(*page)->large, span.bytes, memory_order_relaxed);
+    gp_record_set(gp_page_record(*page, span.base), GP_CLASS_LARGE | GP_STATE_CACHED);
     return GP_OK;
 }
 
-/* Only a span out of the commons or the native pool can lack a page. */
-static gp_status make_block_or_return(const gp_supply *supply, gp_span span)
+static GP_NOINLINE gp_status find_large(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                                        gp_supply_source *source)
 {
-    gp_status status = make_block(supply, span);
-    if (status != GP_OK)
-        gp_commons_give(span);
-    return status;
+    gp_status status = find_or_grow(supply, fit, span, source);
+    return is_exhaustion(status) ? find_at_last(supply, fit, span, source) : status;
 }
 
-gp_status gp_supply_large(const gp_supply *supply, const gp_request *request, gp_span *span,
+/* The first two rungs by themselves: they serve nearly all. */
+gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_page **page,
                           gp_supply_source *source)
 {
-    const gp_fit fit = {
-        .bytes = request->bytes,
-        .alignment = request->alignment,
-    };
-    gp_status status = find_or_grow(supply, &fit, span, source);
-    if (is_exhaustion(status))
-        status = find_at_last(supply, &fit, span, source);
-    return status == GP_OK ? make_block_or_return(supply, *span) : status;
+    *source = GP_SUPPLY_OWN;
+    *page = gp_stream_cache_take_exact(supply->cache, fit);
+    if (*page != NULL)
+        return GP_OK;
+
+    gp_span span;
+    *source = GP_SUPPLY_SHARED;
+    if (!take_commons(supply, fit, &span)) {
+        gp_status status = find_large(supply, fit, &span, source);
+        if (status != GP_OK)
+            return status;
+    }
+    return make_block(supply, span, page);
 }
 
 static size_t least_chunk(const gp_request *request)
@@ -314,8 +352,9 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
         fit.bytes = least;
         status = find_at_last(supply, &fit, &span, source);
     }
+    gp_page *page;
     if (status == GP_OK)
-        status = make_block_or_return(supply, span);
+        status = make_block(supply, span, &page);
     if (status != GP_OK)
         return status;
     status = gp_stream_cache_add_chunk(supply->cache, span);

@@ -10,8 +10,8 @@
  *     what was freed on the stream, joined and cut
  *     other streams' idle memory that the device is past
  *     one block of any stream, behind a queued wait for it (GP_SHARE_WAIT)
- *     growth, one thread at a time; before the pool passes its peak, wholly free
- *         segments go back first
+ *     growth, one thread at a time; before the pool passes its peak, every thread cache
+ *         is flushed, all of the above is tried once more, and wholly free segments go back
  *     if that fails: every thread cache is flushed, all of the above once more,
  *         a bounded wait for what is pending, all free segments go back, the native
  *         pool is trimmed, and growth is tried a last time, by what is needed
@@ -31,9 +31,9 @@ typedef struct gp_supply {
 /* Where the memory came from. */
 typedef enum gp_supply_source { GP_SUPPLY_OWN, GP_SUPPLY_SHARED, GP_SUPPLY_GROWN } gp_supply_source;
 
-/* A span ordered on the stream, marked as a block that is cached. Else what the
- * allocation fails with. */
-gp_status gp_supply_large(const gp_supply *supply, const gp_request *request, gp_span *span,
+/* A large block that is ordered on the stream, by the page it starts with; its record
+ * reads GP_STATE_CACHED. Else what the allocation fails with. */
+gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_page **page,
                           gp_supply_source *source);
 
 /* Another chunk for the stream's policy, with room for the request. */

@@ -6,8 +6,9 @@
 #include "share.h"
 #include "supply.h"
 
-/* Slow calls between two sweeps of a thread cache. */
-#define SETTLE_EVERY 256u
+/* Slow calls between two sweeps of a thread's cache: what is flushed too early comes back
+ * through L2. */
+#define SWEEP_EVERY 4096u
 
 /* Chunks for one request; a policy that has no room in so many is at fault. */
 #define MOST_CHUNKS 8
@@ -15,10 +16,8 @@
 static void count_served(gp_thread_cache *cache, size_t bytes, gp_supply_source source)
 {
     gp_counter_add(&cache->counters->l1_misses, 1);
-    if (source == GP_SUPPLY_SHARED)
-        gp_counter_add(&cache->counters->shared_hits, 1);
-    if (source == GP_SUPPLY_GROWN)
-        gp_counter_add(&cache->counters->l3_hits, 1);
+    gp_counter_add(&cache->counters->shared_hits, source == GP_SUPPLY_SHARED);
+    gp_counter_add(&cache->counters->l3_hits, source == GP_SUPPLY_GROWN);
     gp_thread_cache_count_alloc(cache->counters, bytes);
 }
 
@@ -58,52 +57,50 @@ static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
     return status;
 }
 
-/* ---- large blocks -------------------------------------------------------------- */
-
-static gp_status alloc_large(const gp_supply *supply, const gp_request *request, gp_slot *slot,
-                             size_t *bytes, gp_supply_source *source)
-{
-    gp_span span;
-    gp_status status = gp_supply_large(supply, request, &span, source);
-    if (status != GP_OK)
-        return status;
-    slot->base = span.base;
-    slot->record = gp_page_record(gp_address_table_page(span.base), span.base);
-    *bytes = span.bytes;
-    return GP_OK;
-}
-
 /* ---- the interface ----------------------------------------------------------------- */
 
-gp_status gp_tiers_alloc(const gp_target *target, cudaStream_t stream, const gp_request *request,
-                         gp_span *block)
+gp_status gp_tiers_alloc_small(const gp_target *target, cudaStream_t stream,
+                               const gp_request *request, uintptr_t *base)
 {
     const gp_supply supply = {.cache = target->cache->stream, .stream = stream};
     gp_supply_source source;
     gp_slot slot;
-    size_t bytes = request->bytes;
-    gp_status status = gp_request_is_large(request)
-                           ? alloc_large(&supply, request, &slot, &bytes, &source)
-                           : alloc_small(target, &supply, request, &slot, &source);
+    gp_status status = alloc_small(target, &supply, request, &slot, &source);
     if (status != GP_OK) {
         gp_counter_add(&target->cache->counters->failures, 1);
         return status;
     }
-
     gp_record_set(slot.record, request->size_class | GP_STATE_LIVE);
-    count_served(target->cache, bytes, source);
-    *block = (gp_span){.base = slot.base, .bytes = bytes};
+    count_served(target->cache, request->bytes, source);
+    *base = slot.base;
     return GP_OK;
 }
 
-void gp_tiers_settle(const gp_target *target, cudaStream_t stream)
+gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
+                               const gp_request *request, uintptr_t *base)
 {
-    gp_thread_cache *cache = target->cache;
+    const gp_supply supply = {.cache = cache->stream, .stream = stream};
+    const gp_fit fit = {.bytes = request->bytes, .alignment = request->alignment};
+    gp_supply_source source;
+    gp_page *page;
+    gp_status status = gp_supply_large(&supply, &fit, &page, &source);
+    if (GP_UNLIKELY(status != GP_OK)) {
+        gp_counter_add(&cache->counters->failures, 1);
+        return status;
+    }
+    gp_record_set(gp_page_record(page, page->base), GP_CLASS_LARGE | GP_STATE_LIVE);
+    count_served(cache, request->bytes, source);
+    *base = page->base;
+    return GP_OK;
+}
+
+void gp_tiers_settle_due(gp_thread_cache *cache, cudaStream_t stream)
+{
     gp_stream_cache_send_guests_if_many(cache->stream, stream);
     gp_stream_cache_leave_fence_if_due(cache->stream, stream);
     gp_share_settle_if_due(cache->stream, stream);
-    if (++cache->slow_calls % SETTLE_EVERY == 0) {
+    if (cache->slow_calls % GP_SETTLE_EVERY == 0)
+        gp_thread_fold(cache->stream->pool, cache->counters);
+    if (cache->slow_calls % SWEEP_EVERY == 0)
         gp_thread_cache_sweep(cache);
-        gp_thread_fold(target->pool, cache->counters);
-    }
 }

@@ -80,20 +80,27 @@ size_t heap_take(size_t pages, size_t alignment_pages, uint64_t limit)
 size_t heap_take_exact(size_t pages, size_t alignment_pages)
 {
     const gp_fit fit = heap_fit(pages, alignment_pages);
-    gp_span span;
-    if (!gp_stream_heap_take_exact(&heap, &fit, &span))
-        return HEAP_NONE;
-    cr_assert(eq(sz, span.bytes, fit.bytes));
-    return page_of(span);
+    const gp_page *first = gp_stream_heap_take_exact(&heap, &fit);
+    return first == NULL ? HEAP_NONE : page_of((gp_span){.base = first->base});
+}
+
+typedef struct leavers {
+    heap_span *spans;
+    size_t count;
+} leavers;
+
+static void leave(void *user, gp_page *page, size_t bytes)
+{
+    leavers *self = user;
+    self->spans[self->count++] =
+        (heap_span){.page = page_of((gp_span){.base = page->base}), .pages = bytes / GP_PAGE_BYTES};
 }
 
 size_t heap_take_old(uint64_t limit, heap_span spans[HEAP_PAGES])
 {
-    size_t count = 0;
-    gp_span span;
-    while (gp_stream_heap_take_old(&heap, limit, &span))
-        spans[count++] = (heap_span){.page = page_of(span), .pages = span.bytes / GP_PAGE_BYTES};
-    return count;
+    leavers all = {.spans = spans};
+    gp_stream_heap_take_old(&heap, limit, leave, &all);
+    return all.count;
 }
 
 size_t heap_pages(void)

@@ -282,3 +282,43 @@ Test(limits, any_native_call_may_fail_at_any_time)
         }
     }
 }
+
+/* ---- small blocks under the limit ---- */
+
+/* The one chunk is full of blocks of 128 KiB, of which one waits for its stream's work. */
+static gp_sim_gate fill_chunk_and_free_one(void *blocks[16], cudaStream_t stream, cudaStream_t user)
+{
+    for (int i = 0; i < 16; i++)
+        blocks[i] = pool_alloc(KIB(128), stream);
+    pool_order(stream, user);
+    pool_read(blocks[5], KIB(128), user);
+    GP(gp_record_use(blocks[5], user));
+    pool_settle();
+    gp_sim_gate gate = pool_close_gate(stream);
+    pool_write(blocks[5], KIB(128), stream);
+    pool_free(blocks[5], stream);
+    return gate;
+}
+
+/* A chunk may be as short as 128 KiB when nothing longer is left; a block of another chunk is none,
+ * although it is of the length and of the same commons. */
+Test(limits, pending_small_block_is_not_taken_for_a_chunk)
+{
+    for (int elsewhere = 0; elsewhere < 2; elsewhere++) {
+        limit_pool(MIB(2));
+        cudaStream_t stream = pool_attached_stream();
+        cudaStream_t other = elsewhere ? pool_attached_stream() : stream;
+        void *blocks[16];
+        gp_sim_gate gate = fill_chunk_and_free_one(blocks, stream, pool_attached_stream());
+
+        expect_no_room(GP_ERR_LIMIT, KIB(1), other);
+
+        pool_open_gate(gate);
+        pool_settle();
+        for (int i = 0; i < 16; i++) {
+            if (i != 5)
+                pool_free(blocks[i], stream);
+        }
+        GP(gp_pool_check(pool));
+    }
+}

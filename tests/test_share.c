@@ -172,7 +172,7 @@ Test(share, large_memory_stays_where_it_is_when_its_wait_cannot_be_queued)
     char *all = pool_alloc(MIB(24), busy);
     pool_write(all, MIB(24), busy);
     pool_free(all, busy);
-    gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 1, 999);
+    gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 2, 999); /* It is tried again before growth. */
 
     char *grown = pool_alloc(MIB(5), other);
     pool_write(grown, MIB(5), other);
@@ -203,9 +203,10 @@ Test(share, used_block_is_neither_lent_nor_lost_when_a_wait_for_it_cannot_be_que
         pool_read(block, MIB(6), home);
         GP(gp_record_use(block, user));
         pool_free(block, home);
-        gp_sim_fail(GP_SIM_FN_STREAM_WAIT, failing, 1, 999);
+        gp_sim_fail(GP_SIM_FN_STREAM_WAIT, failing, 3, 999); /* It is tried again before growth. */
 
         void *grown = pool_alloc(MIB(6), third);
+        gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 0, 0);
         pool_write(grown, MIB(6), third);
         GP(gp_pool_check(pool));
         void *lent = pool_alloc(MIB(6), third);

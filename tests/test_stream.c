@@ -215,8 +215,9 @@ Test(stream, detached_leaves_its_idle_memory_to_others)
 {
     cudaStream_t first = pool_attached_stream();
     cudaStream_t second = pool_attached_stream();
-    pool_use(KIB(512), first);
+    void *small = pool_alloc(KIB(512), first);
     pool_use(MIB(12), first);
+    pool_free(small, first);
     uint64_t allocs = pool_stats().native_allocs;
 
     GP(gp_stream_detach(pool, first));
