@@ -73,6 +73,9 @@ static void put_memory(json_t *object, const bench_result *result)
     put_count(object, "l1_hits", usage->l1_hits);
     put_count(object, "l2_hits", usage->l2_hits);
     put_count(object, "shared_hits", usage->shared_hits);
+    put_count(object, "queries", usage->queries);
+    put_count(object, "records", usage->records);
+    put_count(object, "waits", usage->waits);
     put_count(object, "native_allocs", usage->native_allocs);
     put_count(object, "native_frees", usage->native_frees);
     put(object, "hazards", result->hazards < 0 ? json_null() : json_integer(result->hazards));

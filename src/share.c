@@ -16,19 +16,20 @@ static uint64_t completed_gives(gp_stream_cache *cache, bool known, cudaStream_t
     return gp_stream_cache_progress(cache);
 }
 
-static bool has_evictable(const gp_stream_cache *cache)
-{
-    return gp_stream_cache_kept_bytes(cache) > 0 || gp_counter_get(&cache->free_chunks) > 0;
-}
-
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream)
 {
     bool moved = false;
     if (gp_counter_get(&cache->transit_bytes) > 0)
         moved = gp_stream_cache_collect(cache);
-    return (has_evictable(cache) &&
-            gp_stream_cache_evict(cache, completed_gives(cache, known, stream))) ||
-           moved;
+    if (gp_stream_cache_kept_bytes(cache) == 0 && gp_counter_get(&cache->free_chunks) == 0)
+        return moved;
+    return gp_stream_cache_evict(cache, completed_gives(cache, known, stream)) || moved;
+}
+
+void gp_share_reclaim_all(gp_pool *pool)
+{
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
+        (void)gp_share_reclaim(cache, false, NULL);
 }
 
 /* What a stream may add to its heap before it asks again. */
@@ -38,32 +39,52 @@ static uint64_t settle_bytes(const gp_pool *pool)
     return share > GP_SETTLE_BYTES ? share : GP_SETTLE_BYTES;
 }
 
-static void settle(gp_stream_cache *cache, cudaStream_t stream)
+static bool is_settle_due(const gp_stream_cache *cache)
 {
-    uint64_t gives;
-    if (gp_stream_cache_is_idle(cache, true, stream, &gives))
-        (void)gp_stream_cache_evict(cache, gives);
-    gp_counter_set(&cache->settled_bytes, gp_counter_get(&cache->large.bytes));
+    return gp_whole_blocks_are_many(&cache->whole) ||
+           gp_counter_get(&cache->large.bytes) >
+               gp_counter_get(&cache->settled_bytes) + settle_bytes(cache->pool);
 }
 
 void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
-    const uint64_t bytes = gp_counter_get(&cache->large.bytes);
-    const uint64_t settled = gp_counter_get(&cache->settled_bytes);
-    if (bytes < settled)
-        gp_counter_set(&cache->settled_bytes, bytes);
-    else if (bytes > settled + settle_bytes(cache->pool))
-        settle(cache, stream);
+    uint64_t gives;
+    if (is_settle_due(cache))
+        gp_stream_cache_settle(cache,
+                               gp_stream_cache_is_idle(cache, true, stream, &gives) ? gives : 0);
+}
+
+/* What a stream has that may help: it costs a question to the device to get it. */
+static uint64_t worth_of(const gp_stream_cache *cache, const gp_fit *fit)
+{
+    if (!fit->chunk)
+        return gp_counter_get(&cache->whole.bytes) + gp_counter_get(&cache->large.bytes);
+    return gp_counter_get(&cache->spare.bytes) + gp_counter_get(&cache->free_chunks) * fit->bytes;
+}
+
+static bool reclaim_and_take(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
+{
+    gp_pool *pool = cache->pool;
+    return gp_share_reclaim(cache, false, NULL) &&
+           gp_commons_take(fit->chunk ? &pool->chunks : &pool->large, fit->bytes, fit->alignment,
+                           span);
 }
 
 bool gp_share_reclaim_others(gp_pool *pool, const gp_stream_cache *except, const gp_fit *fit,
                              gp_span *span)
 {
-    gp_stream_cache *cache = gp_pool_first_stream(pool);
-    for (; cache != NULL; cache = cache->next) {
-        if (cache != except && gp_share_reclaim(cache, false, NULL) &&
-            gp_commons_take(fit->chunk ? &pool->chunks : &pool->large, fit->bytes, fit->alignment,
-                            span))
+    gp_stream_cache *first = gp_pool_first_stream(pool);
+    /* Streams that have enough by themselves, then those whose memory may fill a gap. */
+    for (gp_stream_cache *cache = first; cache != NULL; cache = cache->next) {
+        if (cache != except && worth_of(cache, fit) >= fit->bytes &&
+            reclaim_and_take(cache, fit, span))
+            return true;
+    }
+    for (gp_stream_cache *cache = first; cache != NULL; cache = cache->next) {
+        const uint64_t worth = worth_of(cache, fit);
+        if (cache != except && worth < fit->bytes &&
+            worth + gp_counter_get(&cache->transit_bytes) > 0 &&
+            reclaim_and_take(cache, fit, span))
             return true;
     }
     return false;

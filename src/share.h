@@ -13,6 +13,9 @@
  */
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream);
 
+/* The same for every stream, also with what serves no request yet: free chunks. */
+void gp_share_reclaim_all(gp_pool *pool);
+
 /* Once much has come back since the last time: leave it to the commons if the stream, this
  * cache's, is idle. */
 void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream);

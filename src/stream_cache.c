@@ -45,8 +45,7 @@ void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
     const uint64_t give = gp_stream_cache_next_give_locked(cache);
     for (gp_segment *chunk = cache->chunks.first; chunk != NULL; chunk = chunk->next)
         chunk->last_give = give;
-    for (uint32_t i = 0; i < cache->whole.count; i++)
-        cache->whole.blocks[i].give = give;
+    gp_whole_blocks_renew(&cache->whole, give);
     gp_stream_heap_renew(&cache->large, give);
     gp_stream_heap_renew(&cache->spare, give);
     gp_stream_cache_unlock(cache);

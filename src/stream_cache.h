@@ -143,6 +143,11 @@ bool gp_stream_cache_take_pending(gp_stream_cache *cache, const gp_fit *fit, cud
  * is past: large memory and free chunks. True if something moved. */
 bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit);
 
+/* Move there what the stream is least likely to take back, of what was freed no later than
+ * give number `limit`: the older whole blocks and the heap. Older whole blocks that the
+ * device is not past are joined in the heap. */
+void gp_stream_cache_settle(gp_stream_cache *cache, uint64_t limit);
+
 /* Bytes that evict() could move. */
 static inline uint64_t gp_stream_cache_kept_bytes(const gp_stream_cache *cache)
 {
@@ -195,10 +200,11 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache);
  * behind once enough has come back uncovered, so that others may share it. */
 void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream);
 
-/* Is one of the three limits passed? */
+/* Is one of the limits passed? */
 static inline bool gp_stream_cache_owes(const gp_stream_cache *cache)
 {
-    return gp_counter_get(&cache->guest_bytes) >= GP_GUEST_LIMIT ||
+    return gp_whole_blocks_are_many(&cache->whole) ||
+           gp_counter_get(&cache->guest_bytes) >= GP_GUEST_LIMIT ||
            gp_counter_get(&cache->large.bytes) >
                gp_counter_get(&cache->settled_bytes) + GP_SETTLE_BYTES ||
            (gp_counter_get(&cache->uncovered_bytes) >= GP_UNCOVERED_LIMIT &&

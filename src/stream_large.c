@@ -9,28 +9,27 @@
 
 /* ---- in ------------------------------------------------------------------------- */
 
-/* The older half makes room. */
-static void move_older_locked(gp_stream_cache *cache)
+/* The oldest whole blocks are joined. */
+static void join_oldest_locked(gp_stream_cache *cache, uint32_t count)
 {
-    gp_whole_block block;
-    for (uint32_t moves = (cache->whole.count + 1) / 2; moves > 0; moves--) {
-        (void)gp_whole_blocks_take_oldest(&cache->whole, UINT64_MAX, &block);
-        gp_stream_heap_give(&cache->large, block.page, block.bytes, block.give);
-    }
+    gp_whole_blocks *whole = &cache->whole;
+    for (uint32_t i = 0; i < count; i++)
+        gp_stream_heap_give(&cache->large, whole->pages[i], gp_whole_blocks_bytes_at(whole, i),
+                            whole->gives[i]);
+    gp_whole_blocks_drop(whole, count);
 }
 
 static void keep_locked(gp_stream_cache *cache, gp_page *page, size_t bytes)
 {
-    const gp_whole_block block = {
-        .page = page, .bytes = bytes, .give = gp_stream_cache_next_give_locked(cache)};
+    const uint64_t give = gp_stream_cache_next_give_locked(cache);
     gp_counter_add(&cache->uncovered_bytes, bytes);
     if (!gp_whole_blocks_accept(bytes)) {
-        gp_stream_heap_give(&cache->large, page, bytes, block.give);
+        gp_stream_heap_give(&cache->large, page, bytes, give);
         return;
     }
-    while (!gp_whole_blocks_have_room(&cache->whole, bytes))
-        move_older_locked(cache);
-    gp_whole_blocks_put(&cache->whole, block);
+    if (GP_UNLIKELY(gp_whole_blocks_are_full(&cache->whole)))
+        join_oldest_locked(cache, gp_whole_blocks_surplus(&cache->whole));
+    gp_whole_blocks_put(&cache->whole, page, bytes, give);
 }
 
 void gp_stream_cache_give_large(gp_stream_cache *cache, gp_page *page, size_t bytes)
@@ -186,9 +185,7 @@ bool gp_stream_cache_take_pending(gp_stream_cache *cache, const gp_fit *fit, cud
 
 static gp_page *take_whole_locked(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit)
 {
-    gp_whole_block block;
-    return !fit->chunk && gp_whole_blocks_take(&cache->whole, fit, limit, &block) ? block.page
-                                                                                  : NULL;
+    return fit->chunk ? NULL : gp_whole_blocks_take(&cache->whole, fit, limit);
 }
 
 static gp_stream_heap *heap_for(gp_stream_cache *cache, const gp_fit *fit)
@@ -242,8 +239,8 @@ bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span
     if (gp_stream_cache_kept_bytes(cache) < fit->bytes)
         return false;
     gp_stream_cache_lock(cache);
-    while (!fit->chunk && cache->whole.count > 0)
-        move_older_locked(cache);
+    if (!fit->chunk)
+        join_oldest_locked(cache, cache->whole.count);
     bool found =
         gp_stream_heap_take(heap_for(cache, fit), &cache->pool->pages, fit, UINT64_MAX, span);
     gp_stream_cache_unlock(cache);
@@ -288,19 +285,42 @@ static void note_completed_locked(gp_stream_cache *cache, uint64_t limit)
         gp_counter_set(&cache->uncovered_bytes, 0);
 }
 
+static void depart_oldest_locked(gp_stream_cache *cache, uint32_t count, departure *to_commons)
+{
+    gp_whole_blocks *whole = &cache->whole;
+    for (uint32_t i = 0; i < count; i++)
+        depart(to_commons, whole->pages[i], gp_whole_blocks_bytes_at(whole, i));
+    gp_whole_blocks_drop(whole, count);
+}
+
+void gp_stream_cache_settle(gp_stream_cache *cache, uint64_t limit)
+{
+    departure to_commons = {.commons = NULL};
+    gp_stream_cache_lock(cache);
+    note_completed_locked(cache, limit);
+    const uint32_t surplus = gp_whole_blocks_surplus(&cache->whole);
+    const uint32_t older = gp_whole_blocks_older(&cache->whole, limit);
+    depart_oldest_locked(cache, surplus < older ? surplus : older, &to_commons);
+    if (surplus > older)
+        join_oldest_locked(cache, surplus - older);
+    gp_stream_heap_take_old(&cache->large, limit, depart, &to_commons);
+    gp_counter_set(&cache->settled_bytes, gp_counter_get(&cache->large.bytes));
+    gp_stream_cache_unlock(cache);
+    (void)end_departure(&to_commons);
+}
+
 bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit)
 {
     departure to_commons = {.commons = NULL};
-    gp_whole_block block;
     gp_span chunk;
     gp_stream_cache_lock(cache);
     note_completed_locked(cache, limit);
-    while (gp_whole_blocks_take_oldest(&cache->whole, limit, &block))
-        depart(&to_commons, block.page, block.bytes);
+    depart_oldest_locked(cache, gp_whole_blocks_older(&cache->whole, limit), &to_commons);
     gp_stream_heap_take_old(&cache->large, limit, depart, &to_commons);
     gp_stream_heap_take_old(&cache->spare, limit, depart, &to_commons);
     while (gp_stream_cache_remove_chunk_locked(cache, limit, false, &chunk))
         depart(&to_commons, gp_address_table_page(chunk.base), chunk.bytes);
+    gp_counter_set(&cache->settled_bytes, gp_counter_get(&cache->large.bytes));
     gp_stream_cache_unlock(cache);
     return end_departure(&to_commons);
 }

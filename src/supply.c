@@ -19,6 +19,10 @@
 /* Of what was given back to make room, the part by which the pool may grow next time. */
 #define SLACK_SHARE 8
 
+/* A pool that finds enough by squeezing alone does it so many times at most, then grows: each
+ * costs every thread its cache. */
+#define SQUEEZE_SHARE 64
+
 /* How long an allocation that is about to fail waits for work that is under way.
  * Bounded, since what it waits for may wait for the caller. */
 #define LAST_WAIT_NS 10000000
@@ -153,6 +157,8 @@ static bool squeeze(const gp_supply *supply, const gp_fit *fit, gp_span *span,
     gp_pool *pool = supply->cache->pool;
     gp_revocation_flush_all(pool);
     (void)gp_share_reclaim(supply->cache, true, supply->stream);
+    if (pool->config.share != GP_SHARE_NEVER)
+        gp_share_reclaim_all(pool);
     return take_any(supply, fit, span, source);
 }
 
@@ -187,8 +193,10 @@ static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
     size_t bytes = gp_round_up(bytes_to_grow(fit), pool->config.segment_bytes);
     uint64_t ceiling = ceiling_for(global, bytes);
     if (gp_counter_get(&global->reserved) + bytes > ceiling) {
-        if (squeeze(supply, fit, span, source))
+        if (squeeze(supply, fit, span, source)) {
+            (void)gp_counter_add_shared(&global->slack, bytes / SQUEEZE_SHARE);
             return GP_OK;
+        }
         make_room(pool, ceiling, bytes);
     }
     *source = GP_SUPPLY_GROWN;
@@ -247,6 +255,7 @@ static gp_status fail(const gp_supply *supply, size_t bytes, gp_status status)
 static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
+    gp_share_reclaim_all(pool);
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
     gp_status status =

@@ -17,8 +17,7 @@ gp_status gp_pool_trim_to(gp_pool *pool, size_t min_bytes_to_keep)
         return status;
 
     gp_revocation_flush_all(pool);
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache; cache = cache->next)
-        (void)gp_share_reclaim(cache, false, NULL);
+    gp_share_reclaim_all(pool);
     (void)gp_release_down_to(pool, min_bytes_to_keep);
     return gp_release_trim(pool, min_bytes_to_keep);
 }

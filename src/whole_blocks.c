@@ -2,39 +2,70 @@
 
 #include <string.h>
 
-void gp_whole_blocks_put(gp_whole_blocks *whole, gp_whole_block block)
+uint32_t gp_whole_blocks_surplus(const gp_whole_blocks *whole)
 {
-    whole->blocks[whole->count++] = block;
-    gp_counter_add(&whole->bytes, block.bytes);
+    uint64_t bytes = gp_counter_get(&whole->bytes);
+    uint32_t count = 0;
+    while (whole->count - count > GP_WHOLE_BLOCKS / 2 || bytes > GP_WHOLE_BYTES / 2)
+        bytes -= gp_whole_blocks_bytes_at(whole, count++);
+    return count;
 }
 
-static void remove_at(gp_whole_blocks *whole, uint32_t place, gp_whole_block *block)
+uint32_t gp_whole_blocks_older(const gp_whole_blocks *whole, uint64_t limit)
 {
-    *block = whole->blocks[place];
-    whole->count--;
-    memmove(&whole->blocks[place], &whole->blocks[place + 1],
-            (whole->count - place) * sizeof(whole->blocks[0]));
-    gp_counter_sub(&whole->bytes, block->bytes);
+    uint32_t count = whole->count;
+    while (count > 0 && whole->gives[count - 1] > limit)
+        count--;
+    return count;
 }
 
-bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit,
-                          gp_whole_block *block)
+void gp_whole_blocks_put(gp_whole_blocks *whole, gp_page *page, size_t bytes, uint64_t give)
 {
+    whole->units[whole->count] = (uint32_t)(bytes >> GP_PAGE_SHIFT);
+    whole->pages[whole->count] = page;
+    whole->gives[whole->count] = give;
+    whole->count++;
+    gp_counter_add(&whole->bytes, bytes);
+}
+
+/* Close the gap of `count` blocks at `place`. */
+static void remove_at(gp_whole_blocks *whole, uint32_t place, uint32_t count)
+{
+    const uint32_t next = place + count;
+    const uint32_t rest = whole->count - next;
+    memmove(&whole->units[place], &whole->units[next], rest * sizeof(whole->units[0]));
+    memmove(&whole->pages[place], &whole->pages[next], rest * sizeof(whole->pages[0]));
+    memmove(&whole->gives[place], &whole->gives[next], rest * sizeof(whole->gives[0]));
+    whole->count -= count;
+}
+
+gp_page *gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit)
+{
+    const uint32_t units = (uint32_t)(fit->bytes >> GP_PAGE_SHIFT);
     for (uint32_t i = whole->count; i-- > 0;) {
-        const gp_whole_block *candidate = &whole->blocks[i];
-        if (gp_fit_is_met(fit, candidate->page->base, candidate->bytes) &&
-            candidate->give <= limit) {
-            remove_at(whole, i, block);
-            return true;
-        }
+        if (whole->units[i] != units)
+            continue;
+        gp_page *page = whole->pages[i];
+        if ((page->base & (fit->alignment - 1)) != 0 || whole->gives[i] > limit)
+            continue;
+        remove_at(whole, i, 1);
+        gp_counter_sub(&whole->bytes, fit->bytes);
+        return page;
     }
-    return false;
+    return NULL;
 }
 
-bool gp_whole_blocks_take_oldest(gp_whole_blocks *whole, uint64_t limit, gp_whole_block *block)
+void gp_whole_blocks_drop(gp_whole_blocks *whole, uint32_t count)
 {
-    if (whole->count == 0 || whole->blocks[0].give > limit)
-        return false;
-    remove_at(whole, 0, block);
-    return true;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < count; i++)
+        bytes += gp_whole_blocks_bytes_at(whole, i);
+    remove_at(whole, 0, count);
+    gp_counter_sub(&whole->bytes, bytes);
+}
+
+void gp_whole_blocks_renew(gp_whole_blocks *whole, uint64_t give)
+{
+    for (uint32_t i = 0; i < whole->count; i++)
+        whole->gives[i] = give;
 }

@@ -1,7 +1,12 @@
 /*
  * The whole-block cache: the large blocks that were freed last on one stream, kept
- * as they are for its next requests of their size. The older ones leave for
- * the stream heap, where they are joined.
+ * as they are for its next requests of their size. Once they are too many the older
+ * ones leave, all in one go: for the commons if the device is past them, else for the
+ * stream heap, where they are joined.
+ *
+ *     units    |  16 |  40 |  16 | 128 | ...      oldest first
+ *     pages    |  .  |  .  |  .  |  .  |
+ *     gives    |   7 |   8 |  12 |  15 |
  *
  * Guarded by its stream cache's lock.
  */
@@ -14,20 +19,17 @@
 #include "fit.h"
 #include "page.h"
 
-/* What is kept cannot be joined with its neighbours, so little is. */
-#define GP_WHOLE_BLOCKS 16u
-#define GP_WHOLE_BYTES ((uint64_t)8 << 20)
+#define GP_WHOLE_BLOCKS 64u
 
-typedef struct gp_whole_block {
-    gp_page *page; /* Where it starts. */
-    size_t bytes;
-    uint64_t give; /* The stream's give count when it was freed. */
-} gp_whole_block;
+/* What is kept is joined with nothing, so it is placed worse than the rest. */
+#define GP_WHOLE_BYTES ((uint64_t)16 << 20)
 
 typedef struct gp_whole_blocks {
     uint32_t count;
-    gp_whole_block blocks[GP_WHOLE_BLOCKS]; /* Oldest first. */
-    gp_counter bytes;                       /* Their sum; read by anybody. */
+    uint32_t units[GP_WHOLE_BLOCKS]; /* Sizes in pages, close together for the search. */
+    gp_page *pages[GP_WHOLE_BLOCKS]; /* Where they start. */
+    uint64_t gives[GP_WHOLE_BLOCKS]; /* The stream's give count when they were freed. */
+    gp_counter bytes;                /* Their sum; read by anybody. */
 } gp_whole_blocks;
 
 /* One that alone would drive out most others is not kept. */
@@ -36,22 +38,40 @@ static inline bool gp_whole_blocks_accept(size_t bytes)
     return bytes <= GP_WHOLE_BYTES / 2;
 }
 
-/* Is there room for a block of so many bytes? */
-static inline bool gp_whole_blocks_have_room(const gp_whole_blocks *whole, size_t bytes)
+static inline bool gp_whole_blocks_are_full(const gp_whole_blocks *whole)
 {
-    return whole->count < GP_WHOLE_BLOCKS &&
-           gp_counter_get(&whole->bytes) + bytes <= GP_WHOLE_BYTES;
+    return whole->count == GP_WHOLE_BLOCKS;
+}
+
+/* Should the older ones leave? */
+static inline bool gp_whole_blocks_are_many(const gp_whole_blocks *whole)
+{
+    return whole->count >= GP_WHOLE_BLOCKS - GP_WHOLE_BLOCKS / 4 ||
+           gp_counter_get(&whole->bytes) > GP_WHOLE_BYTES;
+}
+
+/* How many of them; then half of what may be kept stays. */
+uint32_t gp_whole_blocks_surplus(const gp_whole_blocks *whole);
+
+/* How many were freed no later than give number `limit`: the oldest ones. */
+uint32_t gp_whole_blocks_older(const gp_whole_blocks *whole, uint64_t limit);
+
+static inline size_t gp_whole_blocks_bytes_at(const gp_whole_blocks *whole, uint32_t place)
+{
+    return (size_t)whole->units[place] << GP_PAGE_SHIFT;
 }
 
 /* Put a block in; there is room. */
-void gp_whole_blocks_put(gp_whole_blocks *whole, gp_whole_block block);
+void gp_whole_blocks_put(gp_whole_blocks *whole, gp_page *page, size_t bytes, uint64_t give);
 
 /* Take the block freed last of those that meet the request and were freed no later than
- * give number `limit`. False if there is none. */
-bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit,
-                          gp_whole_block *block);
+ * give number `limit`. NULL if there is none. */
+gp_page *gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit);
 
-/* Take the oldest block, if it was freed no later than give number `limit`. */
-bool gp_whole_blocks_take_oldest(gp_whole_blocks *whole, uint64_t limit, gp_whole_block *block);
+/* The caller has taken so many of the oldest. */
+void gp_whole_blocks_drop(gp_whole_blocks *whole, uint32_t count);
+
+/* All of it counts as freed by give number `give`. */
+void gp_whole_blocks_renew(gp_whole_blocks *whole, uint64_t give);
 
 #endif

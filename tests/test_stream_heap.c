@@ -164,24 +164,25 @@ static bool serves(cudaStream_t stream)
     return pool_stats().native_allocs == before;
 }
 
-Test(stream_heap, leaves_to_all_what_passes_8_mib_of_an_idle_stream)
+Test(stream_heap, leaves_to_all_the_older_ones_of_more_than_16_mib_of_an_idle_stream)
 {
     reopen_without_sharing();
     cudaStream_t stream = pool_attached_stream();
     cudaStream_t other = pool_attached_stream();
-    void *blocks[2] = {make_block(stream), make_block(stream)};
+    void *blocks[3] = {make_block(stream), make_block(stream), make_block(stream)};
     SIM(gp_sim_stream_synchronize(stream));
 
     free_and_check(blocks[0], stream);
-    cr_assert(not(serves(other)), "too little to ask for");
     free_and_check(blocks[1], stream);
+    cr_assert(not(serves(other)), "too little to ask for");
+    free_and_check(blocks[2], stream);
 
     cr_assert(serves(other));
     cr_assert(serves(other));
     cr_assert(not(serves(other)));
 }
 
-Test(stream_heap, keeps_what_passes_8_mib_of_a_busy_stream_until_that_is_idle)
+Test(stream_heap, keeps_what_a_busy_stream_freed_until_that_is_idle)
 {
     reopen_without_sharing();
     cudaStream_t stream = pool_attached_stream();

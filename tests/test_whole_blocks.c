@@ -14,8 +14,7 @@ static gp_whole_blocks whole;
 static void put(size_t page, size_t bytes, uint64_t give)
 {
     pages[page].base = (page + 1) * GP_PAGE_BYTES;
-    gp_whole_blocks_put(&whole,
-                        (gp_whole_block){.page = &pages[page], .bytes = bytes, .give = give});
+    gp_whole_blocks_put(&whole, &pages[page], bytes, give);
 }
 
 static const size_t none = SIZE_MAX;
@@ -23,22 +22,13 @@ static const size_t none = SIZE_MAX;
 static size_t take_aligned(size_t bytes, size_t alignment, uint64_t limit)
 {
     const gp_fit fit = {.bytes = bytes, .alignment = alignment};
-    gp_whole_block block;
-    if (!gp_whole_blocks_take(&whole, &fit, limit, &block))
-        return none;
-    cr_assert(eq(sz, block.bytes, bytes));
-    return (size_t)(block.page - pages);
+    const gp_page *page = gp_whole_blocks_take(&whole, &fit, limit);
+    return page == NULL ? none : (size_t)(page - pages);
 }
 
 static size_t take(size_t bytes)
 {
     return take_aligned(bytes, 512, ANY_AGE);
-}
-
-static size_t take_oldest(uint64_t limit)
-{
-    gp_whole_block block;
-    return gp_whole_blocks_take_oldest(&whole, limit, &block) ? (size_t)(block.page - pages) : none;
 }
 
 Test(whole_blocks, serve_only_requests_of_just_their_size)
@@ -61,9 +51,12 @@ Test(whole_blocks, go_newest_first_and_stay_in_order)
 
     cr_assert(eq(sz, take(128 * KIB), 2));
     cr_assert(eq(u64, gp_counter_get(&whole.bytes), (128 + 2 * 192) * KIB));
-    cr_assert(eq(sz, take_oldest(ANY_AGE), 0));
-    cr_assert(eq(sz, take_oldest(ANY_AGE), 1));
+    cr_assert(eq(ptr, whole.pages[0], &pages[0]));
+    cr_assert(eq(ptr, whole.pages[1], &pages[1]));
+    cr_assert(eq(u64, whole.gives[1], 2));
     cr_assert(eq(sz, take(192 * KIB), 3));
+    cr_assert(eq(sz, take(192 * KIB), 1));
+    cr_assert(eq(sz, take(128 * KIB), 0));
     cr_assert(eq(u64, gp_counter_get(&whole.bytes), 0));
 }
 
@@ -92,38 +85,60 @@ Test(whole_blocks, younger_than_the_limit_are_passed_by)
     cr_assert(eq(sz, take(128 * KIB), 2));
 }
 
-Test(whole_blocks, leave_oldest_first_up_to_the_limit)
+Test(whole_blocks, leave_oldest_first)
 {
     put(0, 128 * KIB, 5);
     put(1, 192 * KIB, 6);
     put(2, 256 * KIB, 7);
 
-    cr_assert(eq(sz, take_oldest(4), none));
-    cr_assert(eq(sz, take_oldest(6), 0));
-    cr_assert(eq(sz, take_oldest(6), 1));
-    cr_assert(eq(sz, take_oldest(6), none));
-    cr_assert(eq(sz, take_oldest(7), 2));
-    cr_assert(eq(sz, take_oldest(ANY_AGE), none));
+    cr_assert(eq(u32, gp_whole_blocks_older(&whole, 4), 0));
+    cr_assert(eq(u32, gp_whole_blocks_older(&whole, 6), 2));
+    cr_assert(eq(u32, gp_whole_blocks_older(&whole, ANY_AGE), 3));
+    gp_whole_blocks_drop(&whole, 2);
+
+    cr_assert(eq(u32, whole.count, 1));
+    cr_assert(eq(ptr, whole.pages[0], &pages[2]));
+    cr_assert(eq(u64, gp_counter_get(&whole.bytes), 256 * KIB));
+    cr_assert(eq(sz, take(256 * KIB), 2));
 }
 
-Test(whole_blocks, have_room_for_so_many)
+Test(whole_blocks, all_count_as_freed_later_once_renewed)
 {
-    for (size_t i = 0; i < GP_WHOLE_BLOCKS; i++) {
-        cr_assert(gp_whole_blocks_have_room(&whole, 64 * KIB));
-        put(i, 64 * KIB, i + 1);
-    }
+    put(0, 128 * KIB, 5);
+    put(1, 192 * KIB, 6);
 
-    cr_assert(not(gp_whole_blocks_have_room(&whole, 64 * KIB)));
+    gp_whole_blocks_renew(&whole, 9);
+
+    cr_assert(eq(u32, gp_whole_blocks_older(&whole, 8), 0));
+    cr_assert(eq(u32, gp_whole_blocks_older(&whole, 9), 2));
 }
 
-Test(whole_blocks, have_room_for_so_many_bytes)
+Test(whole_blocks, are_many_before_they_are_full)
+{
+    while (!gp_whole_blocks_are_many(&whole))
+        put(whole.count, 64 * KIB, whole.count + 1);
+
+    cr_assert(not(gp_whole_blocks_are_full(&whole)));
+    cr_assert(eq(u32, whole.count - gp_whole_blocks_surplus(&whole), GP_WHOLE_BLOCKS / 2));
+}
+
+Test(whole_blocks, are_many_by_their_bytes)
+{
+    put(0, 2 * GP_WHOLE_BYTES / 8, 1);
+    put(1, 3 * GP_WHOLE_BYTES / 8, 2);
+    put(2, 3 * GP_WHOLE_BYTES / 8, 3);
+    cr_assert(not(gp_whole_blocks_are_many(&whole)));
+    put(3, 64 * KIB, 4);
+
+    cr_assert(gp_whole_blocks_are_many(&whole));
+    cr_assert(eq(u32, gp_whole_blocks_surplus(&whole), 2));
+}
+
+Test(whole_blocks, few_have_no_surplus)
 {
     put(0, GP_WHOLE_BYTES / 2, 1);
-    cr_assert(gp_whole_blocks_have_room(&whole, GP_WHOLE_BYTES / 2));
-    put(1, GP_WHOLE_BYTES / 2 - 64 * KIB, 2);
 
-    cr_assert(gp_whole_blocks_have_room(&whole, 64 * KIB));
-    cr_assert(not(gp_whole_blocks_have_room(&whole, 128 * KIB)));
+    cr_assert(eq(u32, gp_whole_blocks_surplus(&whole), 0));
 }
 
 Test(whole_blocks, are_none_of_which_two_would_be_too_much)
