@@ -49,13 +49,15 @@ typedef struct gp_page_span {
     RB_ENTRY(gp_page) by_size;
 } gp_page_span;
 
+/* Aligned, so that all a large block needs is in one cache line: its pages are too many to
+ * be in a cache. */
 typedef struct gp_page {
-    gp_pool *pool;         /* Fixed while the page exists. */
-    uintptr_t base;        /* Multiple of GP_PAGE_BYTES. */
-    _Atomic(size_t) large; /* Size of the one large block that can start here. */
-    gp_page_span span;     /* While that block is in a stream heap. */
-    struct gp_page *next;  /* In the list of spare pages. */
+    _Alignas(64) gp_pool *pool; /* Fixed while the page exists. */
+    uintptr_t base;             /* Multiple of GP_PAGE_BYTES. */
+    _Atomic(size_t) large;      /* Size of the one large block that can start here. */
+    struct gp_page *next;       /* In the list of spare pages. */
     gp_record records[GP_PAGE_RECORDS];
+    gp_page_span span; /* While a large block is in a stream heap. */
 } gp_page;
 
 /* A block as the tiers pass it around. */

@@ -32,9 +32,9 @@ static gp_page *take_spare(gp_page_store *store)
 
 static gp_page *make(gp_page_store *store)
 {
-    gp_page *page = calloc(1, sizeof(*page));
+    gp_page *page = aligned_alloc(_Alignof(gp_page), sizeof(*page));
     if (page != NULL) {
-        page->pool = store->pool;
+        *page = (gp_page){.pool = store->pool};
         (void)gp_counter_add_shared(&store->count, 1);
     }
     return page;

@@ -83,8 +83,7 @@ bool gp_share_reclaim_others(gp_pool *pool, const gp_stream_cache *except, const
     for (gp_stream_cache *cache = first; cache != NULL; cache = cache->next) {
         const uint64_t worth = worth_of(cache, fit);
         if (cache != except && worth < fit->bytes &&
-            worth + gp_counter_get(&cache->transit_bytes) > 0 &&
-            reclaim_and_take(cache, fit, span))
+            worth + gp_counter_get(&cache->transit_bytes) > 0 && reclaim_and_take(cache, fit, span))
             return true;
     }
     return false;

@@ -249,31 +249,42 @@ bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span
 
 /* ---- out: to the commons --------------------------------------------------------------- */
 
+/* Spans that a commons takes in under one lock: a few, since others wait for it meanwhile. */
+#define SPANS_A_HOLD 4
+
 /* Where spans go, one commons' lock held from one to the next: most are of one. */
 typedef struct departure {
     gp_commons *commons; /* Locked; NULL: none is. */
+    uint32_t held;       /* Spans since it was locked. */
     bool moved;
 } departure;
+
+static void let_go(departure *self)
+{
+    if (self->commons != NULL)
+        gp_commons_unlock(self->commons);
+    self->commons = NULL;
+    self->held = 0;
+}
 
 static void depart(void *user, gp_page *page, size_t bytes)
 {
     departure *self = user;
     gp_commons *commons = gp_address_table_segment(page->base)->commons;
     gp_record_set(gp_page_record(page, page->base), GP_CLASS_LARGE | GP_STATE_FREED);
-    if (commons != self->commons) {
-        if (self->commons != NULL)
-            gp_commons_unlock(self->commons);
+    if (commons != self->commons || self->held == SPANS_A_HOLD) {
+        let_go(self);
         gp_commons_lock(commons);
         self->commons = commons;
     }
+    self->held++;
     gp_commons_give_locked(commons, (gp_span){.base = page->base, .bytes = bytes});
     self->moved = true;
 }
 
 static bool end_departure(departure *self)
 {
-    if (self->commons != NULL)
-        gp_commons_unlock(self->commons);
+    let_go(self);
     return self->moved;
 }
 

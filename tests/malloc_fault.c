@@ -7,6 +7,8 @@ void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
 void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
+void *__real_aligned_alloc(size_t alignment, size_t bytes);
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 
 static size_t calls_seen;
 static size_t calls_left = SIZE_MAX;
@@ -47,4 +49,9 @@ void *__wrap_malloc(size_t bytes)
 void *__wrap_calloc(size_t count, size_t bytes)
 {
     return succeeds() ? __real_calloc(count, bytes) : NULL;
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
+{
+    return succeeds() ? __real_aligned_alloc(alignment, bytes) : NULL;
 }

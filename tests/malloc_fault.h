@@ -1,8 +1,8 @@
 /*
  * Host memory that runs out when a test wants it to.
  *
- * Link with -Wl,--wrap=malloc,--wrap=calloc: calls from gp and from the test
- * itself then come through here, those of other libraries do not.
+ * Link with -Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc: calls from gp and from
+ * the test itself then come through here, those of other libraries do not.
  */
 #ifndef GP_TESTS_MALLOC_FAULT_H
 #define GP_TESTS_MALLOC_FAULT_H
