@@ -5,14 +5,20 @@
 #include "cuda_kernels.h"
 #include "cuda_loader.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 enum { CUDA_MAX_DEVICES = 16, CUDA_MAX_GATES = 64 };
 
-/* A gate's two words, read and written by its kernel. */
+/* A gate: the word a stream waits for, and the thread that opens it in the end. */
 struct device_gate_handle {
-    _Atomic uint32_t open;
-    _Atomic uint32_t timed_out;
+    _Atomic uint32_t *open; /* Among the shared words. */
+    atomic_bool is_taken;
+    bool is_done; /* Of the watchdog; under the lock. */
+    bool timed_out;
+    pthread_t watchdog;
+    pthread_mutex_t lock;
+    pthread_cond_t done;
 };
 
 /*
@@ -21,7 +27,7 @@ struct device_gate_handle {
  */
 typedef struct cuda_shared_words {
     _Atomic uint64_t mismatches;
-    struct device_gate_handle gates[CUDA_MAX_GATES];
+    _Atomic uint32_t open[CUDA_MAX_GATES];
 } cuda_shared_words;
 
 typedef struct cuda_device {
@@ -30,7 +36,7 @@ typedef struct cuda_device {
     cuda_module modules[CUDA_KERNEL_COUNT];
     cuda_function kernels[CUDA_KERNEL_COUNT];
     cuda_shared_words *shared;
-    atomic_bool gate_taken[CUDA_MAX_GATES];
+    struct device_gate_handle gates[CUDA_MAX_GATES];
     uint64_t clock_khz;
 } cuda_device;
 
@@ -44,13 +50,16 @@ device_result cuda_compute(cudaStream_t stream, const void *in, void *out, void 
                            size_t bytes, uint64_t cost_ns);
 device_result cuda_fill(cudaStream_t stream, void *ptr, size_t bytes, uint8_t value);
 device_result cuda_check(cudaStream_t stream, const void *ptr, size_t bytes, uint8_t value);
+
+/* Run every kernel once on the current device, doing nothing. */
+device_result cuda_warm_up(void);
+
+/* ---- cuda_gate.c ---- */
+
 device_result cuda_gate_create(device_gate *gate);
 device_result cuda_gate_wait(cudaStream_t stream, device_gate gate);
 device_result cuda_gate_open(device_gate gate);
 device_result cuda_gate_destroy(device_gate gate);
-
-/* Run every kernel once on the current device, doing nothing. */
-device_result cuda_warm_up(void);
 
 /* ---- cuda_gemm.c ---- */
 

@@ -126,30 +126,6 @@
     "    add.u64 %to, %i, %out;\n"                                                                 \
     "    st.global.u8 [%to], %byte;\n" END_BYTES STAY_FOR_CYCLES "}\n"
 
-/* globaltimer counts nanoseconds, where clock64 would tie the limit to a clock rate. */
-#define GATE                                                                                       \
-    ".visible .entry gp_gate(.param .u64 words, .param .u64 timeout_ns)\n"                         \
-    "{\n"                                                                                          \
-    "    .reg .pred %open, %waiting;\n"                                                            \
-    "    .reg .b32 %flag;\n"                                                                       \
-    "    .reg .b64 %words, %timeout, %start, %now;\n"                                              \
-    "    ld.param.u64 %words, [words];\n"                                                          \
-    "    cvta.to.global.u64 %words, %words;\n"                                                     \
-    "    ld.param.u64 %timeout, [timeout_ns];\n"                                                   \
-    "    mov.u64 %start, %globaltimer;\n"                                                          \
-    "wait:\n"                                                                                      \
-    "    ld.volatile.global.u32 %flag, [%words];\n"                                                \
-    "    setp.ne.u32 %open, %flag, 0;\n"                                                           \
-    "    @%open ret;\n"                                                                            \
-    "    mov.u64 %now, %globaltimer;\n"                                                            \
-    "    sub.u64 %now, %now, %start;\n"                                                            \
-    "    setp.lt.u64 %waiting, %now, %timeout;\n"                                                  \
-    "    @%waiting bra wait;\n"                                                                    \
-    "    mov.u32 %flag, 1;\n"                                                                      \
-    "    st.volatile.global.u32 [%words+4], %flag;\n"                                              \
-    "    ret;\n"                                                                                   \
-    "}\n"
-
 /* The oldest target and version that a driver of CUDA 12 and later still compiles. */
 #define MODULE(kernel)                                                                             \
     ".version 7.0\n"                                                                               \
@@ -160,5 +136,4 @@ const cuda_kernel cuda_kernels[CUDA_KERNEL_COUNT] = {
     [CUDA_KERNEL_FILL] = {"gp_fill", MODULE(FILL)},
     [CUDA_KERNEL_CHECK] = {"gp_check", MODULE(CHECK)},
     [CUDA_KERNEL_COMPUTE] = {"gp_compute", MODULE(COMPUTE)},
-    [CUDA_KERNEL_GATE] = {"gp_gate", MODULE(GATE)},
 };

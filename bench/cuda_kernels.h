@@ -18,10 +18,6 @@ typedef enum cuda_kernel_id {
      * workspace may be 0. `cycles` as above. */
     CUDA_KERNEL_COMPUTE,
 
-    /* gp_gate(u64 words, u64 timeout_ns)
-     * Return once the u32 at words is not 0; on a time-out, set the u32 after it. */
-    CUDA_KERNEL_GATE,
-
     CUDA_KERNEL_COUNT
 } cuda_kernel_id;
 

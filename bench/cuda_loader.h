@@ -56,6 +56,8 @@ typedef struct cuda_pool_props {
     ENTRY(stream_synchronize, cuStreamSynchronize, (cudaStream_t stream))                          \
     ENTRY(stream_query, cuStreamQuery, (cudaStream_t stream))                                      \
     ENTRY(stream_wait, cuStreamWaitEvent, (cudaStream_t stream, cuda_event event, unsigned flags)) \
+    ENTRY(stream_wait_value, cuStreamWaitValue32_v2,                                               \
+          (cudaStream_t stream, cuda_address address, uint32_t value, unsigned flags))             \
     ENTRY(event_create, cuEventCreate, (cuda_event * event, unsigned flags))                       \
     ENTRY(event_destroy, cuEventDestroy_v2, (cuda_event event))                                    \
     ENTRY(event_record, cuEventRecord, (cuda_event event, cudaStream_t stream))                    \

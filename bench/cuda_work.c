@@ -1,4 +1,4 @@
-/* Work for a CUDA device: kernels that touch memory, and gates that hold a stream. */
+/* Work for a CUDA device: kernels that touch memory. */
 #include "cuda_device.h"
 
 #include "device_error.h"
@@ -8,8 +8,6 @@ enum { THREADS_PER_BLOCK = 256, VECTOR_BYTES = 16 };
 /* Enough blocks to use the memory bandwidth, and few enough for other streams
  * to run beside: an H200 holds about a thousand blocks of this size at once. */
 enum { MAX_BLOCKS = 512, MAX_COMPUTE_BLOCKS = 64 };
-
-static const uint64_t gate_timeout_ns = 10000000000u;
 
 /* How many 16-byte vectors of a span the kernels may use. */
 static uint64_t vectors_of(uintptr_t addresses, size_t bytes)
@@ -29,9 +27,8 @@ static unsigned blocks_for(uint64_t vectors, size_t bytes, unsigned most)
 static device_result launch(const cuda_device *device, cuda_kernel_id kernel, unsigned blocks,
                             cudaStream_t stream, void **parameters)
 {
-    unsigned threads = kernel == CUDA_KERNEL_GATE ? 1 : THREADS_PER_BLOCK;
-    int result = cuda.launch(device->kernels[kernel], blocks, 1, 1, threads, 1, 1, 0, stream,
-                             parameters, NULL);
+    int result = cuda.launch(device->kernels[kernel], blocks, 1, 1, THREADS_PER_BLOCK, 1, 1, 0,
+                             stream, parameters, NULL);
     return cuda_result(result, cuda_kernels[kernel].name);
 }
 
@@ -106,83 +103,18 @@ device_result cuda_compute(cudaStream_t stream, const void *in, void *out, void 
                   stream, parameters);
 }
 
-static device_result run_gate(const cuda_device *device, cudaStream_t stream, device_gate gate)
-{
-    uint64_t words = (uintptr_t)gate;
-    uint64_t timeout_ns = gate_timeout_ns;
-    void *parameters[] = {&words, &timeout_ns};
-    return launch(device, CUDA_KERNEL_GATE, 1, stream, parameters);
-}
-
-/* Gates lie in memory shared since the device was opened: making such memory
- * now could wait for a stream that another gate holds. */
-device_result cuda_gate_create(device_gate *gate)
-{
-    cuda_device *device = cuda_device_current();
-    if (device == NULL)
-        return DEVICE_UNAVAILABLE;
-
-    for (int i = 0; i < CUDA_MAX_GATES; i++) {
-        if (atomic_exchange(&device->gate_taken[i], true))
-            continue;
-        device_gate taken = &device->shared->gates[i];
-        atomic_store(&taken->open, 0);
-        atomic_store(&taken->timed_out, 0);
-        *gate = taken;
-        return DEVICE_OK;
-    }
-    return device_fail(DEVICE_OUT_OF_MEMORY, "more than %d gates at once", CUDA_MAX_GATES);
-}
-
-device_result cuda_gate_wait(cudaStream_t stream, device_gate gate)
-{
-    const cuda_device *device = cuda_device_current();
-    if (device == NULL)
-        return DEVICE_UNAVAILABLE;
-    return run_gate(device, stream, gate);
-}
-
-device_result cuda_gate_open(device_gate gate)
-{
-    atomic_store(&gate->open, 1);
-    return DEVICE_OK;
-}
-
-device_result cuda_gate_destroy(device_gate gate)
-{
-    cuda_device *device = cuda_device_current();
-    if (device == NULL)
-        return DEVICE_UNAVAILABLE;
-
-    bool timed_out = atomic_load(&gate->timed_out) != 0;
-    atomic_store(&device->gate_taken[gate - device->shared->gates], false);
-    if (timed_out)
-        return device_fail(DEVICE_TIMED_OUT, "a gate stayed closed for too long");
-    return DEVICE_OK;
-}
-
 /*
  * The driver loads a kernel when it is first launched and may wait for the
  * device to do so: behind a closed gate that would be for ever.
  */
 device_result cuda_warm_up(void)
 {
-    device_gate gate = NULL;
-    device_result result = cuda_gate_create(&gate);
-    if (result != DEVICE_OK)
-        return result;
-
-    cuda_gate_open(gate);
-    result = cuda_gate_wait(NULL, gate);
-    if (result == DEVICE_OK)
-        result = cuda_fill(NULL, NULL, 0, 0);
+    device_result result = cuda_fill(NULL, NULL, 0, 0);
     if (result == DEVICE_OK)
         result = cuda_check(NULL, NULL, 0, 0);
     if (result == DEVICE_OK)
         result = cuda_compute(NULL, NULL, NULL, NULL, 0, 0);
     if (result == DEVICE_OK)
         result = cuda_result(cuda.context_synchronize(), "cuCtxSynchronize");
-
-    device_result closed = cuda_gate_destroy(gate);
-    return result != DEVICE_OK ? result : closed;
+    return result;
 }

@@ -3,9 +3,11 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "visible_order.h"
 
 void gp_fence_store_init(gp_fence_store *store, gp_backend *backend)
 {
+    store->pool = NULL;
     store->backend = backend;
     store->spare = NULL;
 }
@@ -105,15 +107,16 @@ bool gp_fence_poll(gp_fence_store *store, gp_fence *fence)
     gp_status status = store->backend->ops->event_query(store->backend, fence->event, &complete);
     if (status != GP_OK || !complete)
         return false;
+    if (store->pool != NULL)
+        gp_visible_order_complete(store->pool, fence);
     atomic_store_explicit(&fence->complete, true, memory_order_release);
     return true;
 }
 
 gp_status gp_fence_wait(gp_fence_store *store, gp_fence *fence, cudaStream_t stream)
 {
-    if (atomic_load_explicit(&fence->complete, memory_order_acquire))
+    if (store->pool == NULL && atomic_load_explicit(&fence->complete, memory_order_acquire))
         return GP_OK;
-
     return gp_fence_order(store, fence, stream);
 }
 

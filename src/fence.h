@@ -23,6 +23,7 @@ typedef struct gp_fence {
 
 /* Makes fences and keeps spare ones; one a pool. */
 typedef struct gp_fence_store {
+    gp_pool *pool; /* Whose order tools are to see; NULL: none. */
     gp_backend *backend;
     gp_lock lock; /* Leaf lock: nothing is called under it. */
     gp_fence *spare;
@@ -44,10 +45,11 @@ void gp_fence_release(gp_fence_store *store, gp_fence *fence);
 /* Has the device passed it? A failed query counts as no. */
 bool gp_fence_poll(gp_fence_store *store, gp_fence *fence);
 
-/* Order later work of `stream` after the fence. */
+/* Order later work of `stream` after the fence. Nothing is queued if the host has seen it
+ * complete, unless tools are to see the order. */
 gp_status gp_fence_wait(gp_fence_store *store, gp_fence *fence, cudaStream_t stream);
 
-/* The same also if the host has seen the fence complete. */
+/* The same, queued in any case. */
 gp_status gp_fence_order(gp_fence_store *store, const gp_fence *fence, cudaStream_t stream);
 
 #endif

@@ -44,6 +44,7 @@ static gp_status build_parts(gp_pool *pool)
         goto destroy_chunks;
 
     gp_fence_store_init(&pool->fences, pool->backend);
+    pool->fences.pool = pool->config.visible_order ? pool : NULL;
     gp_page_store_init(&pool->pages, pool);
     gp_use_table_init(&pool->uses);
     gp_captured_blocks_init(&pool->captured);

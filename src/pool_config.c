@@ -1,10 +1,17 @@
 #include "pool_config.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "error.h"
 
 #define MIB ((size_t)1 << 20)
+
+static bool is_set_in_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value != NULL && strcmp(value, "1") == 0;
+}
 
 void gp_pool_config_init(gp_pool_config *config)
 {
@@ -20,6 +27,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .l1_bytes = 4 * MIB,
         .l1_depth = 64,
         .l1_refill_percent = 20,
+        .visible_order = is_set_in_environment("GP_VISIBLE_ORDER"),
     };
 }
 

@@ -31,24 +31,6 @@ gp_status gp_release_trim(gp_pool *pool, size_t min_bytes_to_keep)
     return gp_global_tier_trim(&pool->global, min_bytes_to_keep);
 }
 
-/* Streams that are idle now: let gp's own be queued behind them. The host has seen them
- * complete, but tools that check stream order have not seen it see that. */
-static void order_after_idle_streams(gp_pool *pool)
-{
-    cudaStream_t own_stream;
-    if (gp_global_tier_own_stream(&pool->global, &own_stream) != GP_OK)
-        return;
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        uint64_t gives;
-        if (!gp_stream_cache_is_idle(cache, false, NULL, &gives))
-            continue;
-        gp_fence *fence = gp_stream_cache_fence(cache, false, NULL);
-        if (fence != NULL)
-            (void)gp_fence_order(&pool->fences, fence, own_stream);
-        gp_fence_release(&pool->fences, fence);
-    }
-}
-
 bool gp_release_down_to(gp_pool *pool, uint64_t target)
 {
     bool released = false;
@@ -58,8 +40,6 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target)
             segment = gp_commons_remove_segment(&pool->chunks);
         if (segment == NULL)
             break;
-        if (!released)
-            order_after_idle_streams(pool);
         if (!give_back(pool, segment))
             break;
         released = true;

@@ -62,6 +62,8 @@ typedef struct gp_stream_cache {
     gp_batch *waiting;     /* In order of arrival. */
     gp_batch *guests;
     gp_counter gives;           /* Blocks that ever came back: what fences are counted in. */
+    uint64_t guest_limit;       /* Fixed: GP_GUEST_LIMIT, or 1 for a visible order. */
+    uint64_t uncovered_limit;   /* Fixed: GP_UNCOVERED_LIMIT, or 1. */
     uint64_t completed_gives;   /* Of these, the device is known to be past so many. */
     gp_counter uncovered_bytes; /* Came back since the newest fence. */
     uint32_t fence_count;
@@ -204,10 +206,10 @@ void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t str
 static inline bool gp_stream_cache_owes(const gp_stream_cache *cache)
 {
     return gp_whole_blocks_are_many(&cache->whole) ||
-           gp_counter_get(&cache->guest_bytes) >= GP_GUEST_LIMIT ||
+           gp_counter_get(&cache->guest_bytes) >= cache->guest_limit ||
            gp_counter_get(&cache->large.bytes) >
                gp_counter_get(&cache->settled_bytes) + GP_SETTLE_BYTES ||
-           (gp_counter_get(&cache->uncovered_bytes) >= GP_UNCOVERED_LIMIT &&
+           (gp_counter_get(&cache->uncovered_bytes) >= cache->uncovered_limit &&
             !atomic_load_explicit(&cache->attached, memory_order_relaxed));
 }
 

@@ -6,6 +6,7 @@
 
 #include "pool.h"
 #include "stream_cache_internal.h"
+#include "visible_order.h"
 
 bool gp_stream_cache_pin(gp_stream_cache *cache, cudaStream_t *stream)
 {
@@ -117,7 +118,10 @@ static bool ask_idle(gp_stream_cache *cache, cudaStream_t stream, uint64_t *give
 
     bool idle = false;
     (void)gp_counter_add_shared(&pool->fences.queries, 1);
-    return pool->backend->ops->stream_query(pool->backend, stream, &idle) == GP_OK && idle;
+    if (pool->backend->ops->stream_query(pool->backend, stream, &idle) != GP_OK || !idle)
+        return false;
+    gp_visible_order_idle(pool, stream);
+    return true;
 }
 
 bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t stream,
@@ -159,7 +163,7 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache)
 void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
     if (atomic_load_explicit(&cache->attached, memory_order_relaxed) ||
-        gp_counter_get(&cache->uncovered_bytes) < GP_UNCOVERED_LIMIT)
+        gp_counter_get(&cache->uncovered_bytes) < cache->uncovered_limit)
         return;
     gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, true, stream));
 }

@@ -10,6 +10,7 @@
 #include "revocation.h"
 #include "share.h"
 #include "stats.h"
+#include "visible_order.h"
 
 /* Small blocks are cut from chunks of this size, twice the largest of them, or
  * from what there is down to the least. */
@@ -309,6 +310,7 @@ static gp_status make_block(const gp_supply *supply, gp_span span, gp_page **pag
     }
     atomic_store_explicit(&(*page)->large, span.bytes, memory_order_relaxed);
     gp_record_set(gp_page_record(*page, span.base), GP_CLASS_LARGE | GP_STATE_CACHED);
+    gp_visible_order_taken(supply->cache->pool, supply->stream);
     return GP_OK;
 }
 

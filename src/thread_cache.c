@@ -22,7 +22,8 @@ gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *co
     made->stream = stream;
     made->counters = counters;
     made->small_bytes = pool->config.large_bytes;
-    made->max_bytes = pool->config.l1_bytes;
+    /* What lay here would have been freed where no tool sees it. */
+    made->max_bytes = pool->config.visible_order ? 0 : pool->config.l1_bytes;
     for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
         made->bins[i].bytes = (uint32_t)gp_size_class_bytes(i);
     made->listener = pool->backend->ops->note_alloc != NULL ? pool->backend->ops : NULL;

@@ -1,9 +1,13 @@
 /*
- * Blocks that pass from stream to stream, while a gate keeps their last use from
- * completing: whoever gets the block early overwrites it, or is overwritten.
+ * Blocks that pass from stream to stream, while a gate, or a long kernel, keeps their last
+ * use from completing: whoever gets the block early overwrites it, or is overwritten.
  * Runs on the simulated device too.
  */
 #include "gpu_fixture.h"
+
+/* A use that lasts, where a stream or a thread ends: a memory checker waits for all streams
+ * there, and would wait for ever behind a gate. */
+#define LONG_NS 300000000u
 
 /* C02: freed on a stream that knows of the last use, asked for on one that does not. */
 static void pass_through_a_third_stream(gp_share_mode share)
@@ -70,8 +74,7 @@ GPU_TEST(gpu_streams, knows_a_new_stream_from_the_old_one_with_its_handle)
     enum { TRIES = 32 };
     cudaStream_t old = gpu_stream();
     void *p = gpu_alloc(MIB(16), old);
-    device_gate gate = gpu_close_gate(old);
-    RUN(device->fill(old, p, MIB(16), 1));
+    RUN(device->touch(old, p, MIB(16), LONG_NS));
     GP(gp_free_async(p, old));
     RUN(device->stream_destroy(old));
     cudaStream_t new_stream = gpu_stream();
@@ -81,40 +84,34 @@ GPU_TEST(gpu_streams, knows_a_new_stream_from_the_old_one_with_its_handle)
     void *q = gpu_alloc(MIB(16), new_stream);
 
     RUN(device->fill(new_stream, q, MIB(16), 2));
-    gpu_open_gate(gate);
     gpu_settle();
     RUN(device->check(new_stream, q, MIB(16), 2));
     GP(gp_free_async(q, new_stream));
     cr_assert(eq(ptr, new_stream, old), "no stream got the old handle: nothing was tried");
     gpu_settle();
-    gpu_destroy_gate(gate);
 }
 
-static void fill_behind_gate_and_free(void *gate)
+static void use_for_long_and_free(void *unused)
 {
     void *p = NULL;
+    (void)unused;
     EXPECT_GP(gp_alloc_from_pool_async(&p, MIB(8), pool, DEVICE_STREAM_PER_THREAD));
-    EXPECT_RUN(device->gate_wait(DEVICE_STREAM_PER_THREAD, gate));
-    EXPECT_RUN(device->fill(DEVICE_STREAM_PER_THREAD, p, MIB(8), 1));
+    EXPECT_RUN(device->touch(DEVICE_STREAM_PER_THREAD, p, MIB(8), LONG_NS));
     EXPECT_GP(gp_free_async(p, DEVICE_STREAM_PER_THREAD));
 }
 
 /* C17: the per-thread handle is another stream in each thread. */
 GPU_TEST(gpu_streams, keeps_the_per_thread_streams_of_two_threads_apart)
 {
-    device_gate gate = NULL;
-    RUN(device->gate_create(&gate));
-    gpu_in_thread(fill_behind_gate_and_free, gate);
+    gpu_in_thread(use_for_long_and_free, NULL);
 
     void *q = gpu_alloc(MIB(8), DEVICE_STREAM_PER_THREAD);
 
     RUN(device->fill(DEVICE_STREAM_PER_THREAD, q, MIB(8), 2));
-    gpu_open_gate(gate);
     gpu_settle();
     RUN(device->check(DEVICE_STREAM_PER_THREAD, q, MIB(8), 2));
     GP(gp_free_async(q, DEVICE_STREAM_PER_THREAD));
     gpu_settle();
-    gpu_destroy_gate(gate);
 }
 
 static void free_on_own_stream(void *block)

@@ -68,8 +68,7 @@ typedef struct gp_pool_config {
 
     /** Segments taken from the native pool are multiples of this many bytes; a
      *  power of two from 2 MiB to 1 GiB. Default 32 MiB, in which the driver's
-     *  own pools grow. What small blocks are cut from is taken 8 MiB at a time
-     *  at most. */
+     *  own pools grow. */
     size_t segment_bytes;
 
     /** Most bytes the pool may reserve. Default: no limit but the device. */
@@ -85,6 +84,14 @@ typedef struct gp_pool_config {
      *  share of its depth, in percent, 0 to 90. Default 20. 0 refills only
      *  when it is empty, as does any depth too small for the share to matter. */
     uint32_t l1_refill_percent;
+
+    /** Let tools see the order that gp relies on. gp learns that work has
+     *  completed by asking the device, which a tool that follows stream order,
+     *  as Compute Sanitizer's memcheck, takes for no order; with this, each such
+     *  answer is confirmed by an event that gp's native calls wait for, and nothing
+     *  is cached by threads. Slower. Default: true if the environment has
+     *  GP_VISIBLE_ORDER=1, else false. */
+    bool visible_order;
 } gp_pool_config;
 
 /**
