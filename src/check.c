@@ -23,7 +23,7 @@ typedef struct tally {
 
 static gp_status broken(const char *what, uint64_t found, uint64_t expected)
 {
-    return gp_error_set(GP_ERR_INVALID_POOL, "invariant broken: %s: found %llu, expected %llu",
+    return gp_error_set(GP_ERR_INTERNAL, "invariant broken: %s: found %llu, expected %llu",
                         what, (unsigned long long)found, (unsigned long long)expected);
 }
 
@@ -82,7 +82,7 @@ static gp_status check_instance(gp_pool *pool, const void *policy, const gp_segm
                                 uint64_t counted_free, tally *sum)
 {
     if (!pool->policy.is_valid(policy))
-        return gp_error_set(GP_ERR_INVALID_POOL, "invariant broken: policy %s", pool->policy.name);
+        return gp_error_set(GP_ERR_INTERNAL, "invariant broken: policy %s", pool->policy.name);
 
     uint64_t free_bytes = 0;
     for (const gp_segment *segment = segments->first; segment; segment = segment->next) {

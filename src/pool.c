@@ -156,9 +156,7 @@ static gp_status refuse_if_busy(gp_pool *pool)
 
 static gp_status destroy(gp_pool *pool, bool forced)
 {
-    gp_status status = gp_process_check();
-    if (status == GP_OK)
-        status = gp_registry_check(pool);
+    gp_status status = gp_registry_check(pool);
     if (status == GP_OK && !forced)
         status = refuse_if_busy(pool);
     if (status != GP_OK)

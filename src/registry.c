@@ -59,6 +59,10 @@ bool gp_registry_remove(gp_pool *pool)
 
 gp_status gp_registry_check(const gp_pool *pool)
 {
+    /* First: in a forked child the lock may be held by a thread that is not there. */
+    gp_status status = gp_process_check();
+    if (status != GP_OK)
+        return status;
     gp_registry_lock();
     bool found = gp_registry_has_locked(pool);
     gp_registry_unlock();

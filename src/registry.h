@@ -25,7 +25,8 @@ bool gp_registry_has_locked(const gp_pool *pool);
  * a default pool. */
 bool gp_registry_remove(gp_pool *pool);
 
-/* GP_OK, or GP_ERR_INVALID_POOL with a text. */
+/* GP_OK if calls on the pool may go on; else GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN or
+ * GP_ERR_INVALID_POOL, with a text. */
 gp_status gp_registry_check(const gp_pool *pool);
 
 /* The default pool of a device, made on first use. */

@@ -4,7 +4,6 @@
 
 #include "error.h"
 #include "pool.h"
-#include "process.h"
 #include "registry.h"
 #include "thread.h"
 
@@ -172,9 +171,7 @@ gp_status gp_pool_get_stats(gp_pool *pool, gp_pool_stats *stats)
     if (stats->struct_bytes != sizeof(*stats))
         return gp_error_set(GP_ERR_VERSION_MISMATCH, "gp_pool_stats.struct_bytes is %u, not %zu",
                             stats->struct_bytes, sizeof(*stats));
-    gp_status status = gp_process_check();
-    if (status == GP_OK)
-        status = gp_registry_check(pool);
+    gp_status status = gp_registry_check(pool);
     if (status == GP_OK)
         fill(pool, stats);
     return status;
@@ -195,9 +192,7 @@ static void fold_own(gp_pool *pool)
 
 gp_status gp_pool_reset_peak(gp_pool *pool)
 {
-    gp_status status = gp_process_check();
-    if (status == GP_OK)
-        status = gp_registry_check(pool);
+    gp_status status = gp_registry_check(pool);
     if (status != GP_OK)
         return status;
 

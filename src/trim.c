@@ -2,7 +2,6 @@
 #include "gp/pool.h"
 #include "error.h"
 #include "pool.h"
-#include "process.h"
 #include "registry.h"
 #include "release.h"
 #include "revocation.h"
@@ -10,9 +9,7 @@
 
 gp_status gp_pool_trim_to(gp_pool *pool, size_t min_bytes_to_keep)
 {
-    gp_status status = gp_process_check();
-    if (status == GP_OK)
-        status = gp_registry_check(pool);
+    gp_status status = gp_registry_check(pool);
     if (status != GP_OK)
         return status;
 

@@ -39,12 +39,21 @@ typedef struct inherited {
             return number;                                                                         \
     } while (0)
 
+static bool ignore(const gp_walk_entry *entry, void *unused)
+{
+    (void)entry;
+    (void)unused;
+    return true;
+}
+
 static int use_parents_pool(void *argument)
 {
     const inherited *parent = argument;
     uint64_t calls = native_calls();
     gp_pool_stats stats = {.struct_bytes = sizeof(stats)};
     const gp_reserve_entry plan = {.bytes = 512, .count = 1};
+    gp_device_info info = {.struct_bytes = sizeof(info)};
+    cudaMemPool_t native = NULL;
     void *block = NULL;
 
     CHILD_EXPECT(1, gp_alloc_from_pool_async(&block, KIB(4), pool, parent->stream) ==
@@ -63,6 +72,11 @@ static int use_parents_pool(void *argument)
     CHILD_EXPECT(13, gp_free_async(parent->block, parent->stream) == GP_OK);
     CHILD_EXPECT(14, gp_free_async((void *)(uintptr_t)0x1234, NULL) == GP_OK);
     CHILD_EXPECT(15, block == NULL);
+    CHILD_EXPECT(17, gp_pool_check(pool) == GP_ERR_WRONG_PROCESS);
+    CHILD_EXPECT(18, gp_pool_walk(pool, ignore, NULL) == GP_ERR_WRONG_PROCESS);
+    CHILD_EXPECT(19, gp_pool_native_handle(pool, &native) == GP_ERR_WRONG_PROCESS);
+    CHILD_EXPECT(20, gp_pool_get_device(pool, &info) == GP_ERR_WRONG_PROCESS);
+    CHILD_EXPECT(21, gp_pool_reset_peak(pool) == GP_ERR_WRONG_PROCESS);
     CHILD_EXPECT(16, native_calls() == calls);
     return 0;
 }

@@ -100,8 +100,9 @@ GP_API GP_NODISCARD gp_status gp_pool_reset_peak(gp_pool *pool);
  * other call on the pool may be in progress.
  *
  * @retval GP_OK               All hold.
- * @retval GP_ERR_INVALID_POOL NULL or destroyed; or an invariant is broken, and
- *                             gp_last_error() names it.
+ * @retval GP_ERR_INVALID_POOL NULL or destroyed.
+ * @retval GP_ERR_INTERNAL     An invariant is broken, and gp_last_error() names it.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h.
  */
 GP_API GP_NODISCARD gp_status gp_pool_check(gp_pool *pool);
 
@@ -139,6 +140,7 @@ typedef bool (*gp_walk_fn)(const gp_walk_entry *entry, void *user);
  * @retval GP_ERR_INVALID_ARGUMENT    @p visit is NULL.
  * @retval GP_ERR_INVALID_POOL        NULL or destroyed.
  * @retval GP_ERR_OUT_OF_HOST_MEMORY  Nothing was visited.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h.
  */
 GP_API GP_NODISCARD gp_status gp_pool_walk(gp_pool *pool, gp_walk_fn visit, void *user);
 
