@@ -240,7 +240,7 @@ bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span
         return false;
     gp_stream_cache_lock(cache);
     if (!fit->chunk)
-        join_oldest_locked(cache, cache->whole.count);
+        join_oldest_locked(cache, gp_whole_blocks_count(&cache->whole));
     bool found =
         gp_stream_heap_take(heap_for(cache, fit), &cache->pool->pages, fit, UINT64_MAX, span);
     gp_stream_cache_unlock(cache);

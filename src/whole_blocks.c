@@ -2,18 +2,24 @@
 
 #include <string.h>
 
+static void set_count(gp_whole_blocks *whole, uint32_t count)
+{
+    atomic_store_explicit(&whole->count, count, memory_order_relaxed);
+}
+
 uint32_t gp_whole_blocks_surplus(const gp_whole_blocks *whole)
 {
+    const uint32_t all = gp_whole_blocks_count(whole);
     uint64_t bytes = gp_counter_get(&whole->bytes);
     uint32_t count = 0;
-    while (whole->count - count > GP_WHOLE_BLOCKS / 2 || bytes > GP_WHOLE_BYTES / 2)
+    while (all - count > GP_WHOLE_BLOCKS / 2 || bytes > GP_WHOLE_BYTES / 2)
         bytes -= gp_whole_blocks_bytes_at(whole, count++);
     return count;
 }
 
 uint32_t gp_whole_blocks_older(const gp_whole_blocks *whole, uint64_t limit)
 {
-    uint32_t count = whole->count;
+    uint32_t count = gp_whole_blocks_count(whole);
     while (count > 0 && whole->gives[count - 1] > limit)
         count--;
     return count;
@@ -21,10 +27,11 @@ uint32_t gp_whole_blocks_older(const gp_whole_blocks *whole, uint64_t limit)
 
 void gp_whole_blocks_put(gp_whole_blocks *whole, gp_page *page, size_t bytes, uint64_t give)
 {
-    whole->units[whole->count] = (uint32_t)(bytes >> GP_PAGE_SHIFT);
-    whole->pages[whole->count] = page;
-    whole->gives[whole->count] = give;
-    whole->count++;
+    const uint32_t place = gp_whole_blocks_count(whole);
+    whole->units[place] = (uint32_t)(bytes >> GP_PAGE_SHIFT);
+    whole->pages[place] = page;
+    whole->gives[place] = give;
+    set_count(whole, place + 1);
     gp_counter_add(&whole->bytes, bytes);
 }
 
@@ -32,17 +39,18 @@ void gp_whole_blocks_put(gp_whole_blocks *whole, gp_page *page, size_t bytes, ui
 static void remove_at(gp_whole_blocks *whole, uint32_t place, uint32_t count)
 {
     const uint32_t next = place + count;
-    const uint32_t rest = whole->count - next;
+    const uint32_t all = gp_whole_blocks_count(whole);
+    const uint32_t rest = all - next;
     memmove(&whole->units[place], &whole->units[next], rest * sizeof(whole->units[0]));
     memmove(&whole->pages[place], &whole->pages[next], rest * sizeof(whole->pages[0]));
     memmove(&whole->gives[place], &whole->gives[next], rest * sizeof(whole->gives[0]));
-    whole->count -= count;
+    set_count(whole, all - count);
 }
 
 gp_page *gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit)
 {
     const uint32_t units = (uint32_t)(fit->bytes >> GP_PAGE_SHIFT);
-    for (uint32_t i = whole->count; i-- > 0;) {
+    for (uint32_t i = gp_whole_blocks_count(whole); i-- > 0;) {
         if (whole->units[i] != units)
             continue;
         gp_page *page = whole->pages[i];
@@ -66,6 +74,7 @@ void gp_whole_blocks_drop(gp_whole_blocks *whole, uint32_t count)
 
 void gp_whole_blocks_renew(gp_whole_blocks *whole, uint64_t give)
 {
-    for (uint32_t i = 0; i < whole->count; i++)
+    const uint32_t count = gp_whole_blocks_count(whole);
+    for (uint32_t i = 0; i < count; i++)
         whole->gives[i] = give;
 }

@@ -25,12 +25,17 @@
 #define GP_WHOLE_BYTES ((uint64_t)16 << 20)
 
 typedef struct gp_whole_blocks {
-    uint32_t count;
+    _Atomic(uint32_t) count;         /* Read by anybody. */
     uint32_t units[GP_WHOLE_BLOCKS]; /* Sizes in pages, close together for the search. */
     gp_page *pages[GP_WHOLE_BLOCKS]; /* Where they start. */
     uint64_t gives[GP_WHOLE_BLOCKS]; /* The stream's give count when they were freed. */
     gp_counter bytes;                /* Their sum; read by anybody. */
 } gp_whole_blocks;
+
+static inline uint32_t gp_whole_blocks_count(const gp_whole_blocks *whole)
+{
+    return atomic_load_explicit(&whole->count, memory_order_relaxed);
+}
 
 /* One that alone would drive out most others is not kept. */
 static inline bool gp_whole_blocks_accept(size_t bytes)
@@ -40,13 +45,13 @@ static inline bool gp_whole_blocks_accept(size_t bytes)
 
 static inline bool gp_whole_blocks_are_full(const gp_whole_blocks *whole)
 {
-    return whole->count == GP_WHOLE_BLOCKS;
+    return gp_whole_blocks_count(whole) == GP_WHOLE_BLOCKS;
 }
 
 /* Should the older ones leave? */
 static inline bool gp_whole_blocks_are_many(const gp_whole_blocks *whole)
 {
-    return whole->count >= GP_WHOLE_BLOCKS - GP_WHOLE_BLOCKS / 4 ||
+    return gp_whole_blocks_count(whole) >= GP_WHOLE_BLOCKS - GP_WHOLE_BLOCKS / 4 ||
            gp_counter_get(&whole->bytes) > GP_WHOLE_BYTES;
 }
 

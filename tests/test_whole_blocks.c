@@ -96,7 +96,7 @@ Test(whole_blocks, leave_oldest_first)
     cr_assert(eq(u32, gp_whole_blocks_older(&whole, ANY_AGE), 3));
     gp_whole_blocks_drop(&whole, 2);
 
-    cr_assert(eq(u32, whole.count, 1));
+    cr_assert(eq(u32, gp_whole_blocks_count(&whole), 1));
     cr_assert(eq(ptr, whole.pages[0], &pages[2]));
     cr_assert(eq(u64, gp_counter_get(&whole.bytes), 256 * KIB));
     cr_assert(eq(sz, take(256 * KIB), 2));
@@ -116,10 +116,11 @@ Test(whole_blocks, all_count_as_freed_later_once_renewed)
 Test(whole_blocks, are_many_before_they_are_full)
 {
     while (!gp_whole_blocks_are_many(&whole))
-        put(whole.count, 64 * KIB, whole.count + 1);
+        put(gp_whole_blocks_count(&whole), 64 * KIB, gp_whole_blocks_count(&whole) + 1);
 
     cr_assert(not(gp_whole_blocks_are_full(&whole)));
-    cr_assert(eq(u32, whole.count - gp_whole_blocks_surplus(&whole), GP_WHOLE_BLOCKS / 2));
+    cr_assert(eq(u32, gp_whole_blocks_count(&whole) - gp_whole_blocks_surplus(&whole),
+                 GP_WHOLE_BLOCKS / 2));
 }
 
 Test(whole_blocks, are_many_by_their_bytes)
