@@ -42,15 +42,15 @@ static int hit_and_report(const bench_options *options, const device_ops *device
         .rounds = options->rounds,
     };
     bench_result results[BENCH_MAX_POLICIES];
-    for (size_t i = 0; i < options->policy_count; i++) {
+    for (size_t i = 0; i < options->lineup.count; i++) {
         char error[BENCH_ERROR_CHARS];
-        hit.contender = options->policies[i];
+        hit.contender = options->lineup.contenders[i];
         if (!bench_hit_run(&hit, &results[i], error))
             return bench_command_fail(BENCH_EXIT_FAILED, error);
         if (options->json == NULL)
             bench_report_hit_table(&results[i], stdout);
     }
-    return options->json != NULL ? bench_command_write_json(options, results, options->policy_count)
+    return options->json != NULL ? bench_command_write_json(options, results, options->lineup.count)
                                  : BENCH_EXIT_OK;
 }
 

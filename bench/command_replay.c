@@ -2,33 +2,10 @@
 #include "commands.h"
 #include "replay.h"
 #include "report.h"
+#include "trace_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-static void destroy_traces(bench_trace *traces, size_t count)
-{
-    for (size_t i = 0; traces != NULL && i < count; i++)
-        bench_trace_destroy(&traces[i]);
-    free(traces);
-}
-
-/* All of them, before anything runs. NULL, and said why, if one is wrong. */
-static bench_trace *read_traces(const bench_options *options)
-{
-    bench_trace *traces = calloc(options->trace_count, sizeof(*traces));
-    bool sound = traces != NULL;
-    for (size_t i = 0; i < options->trace_count && sound; i++) {
-        char error[BENCH_TRACE_ERROR_CHARS];
-        sound = bench_trace_read(&traces[i], options->traces[i], error);
-        if (!sound)
-            (void)fprintf(stderr, "gp-bench: %s\n", error);
-    }
-    if (sound)
-        return traces;
-    destroy_traces(traces, options->trace_count);
-    return NULL;
-}
 
 /* Every trace with every policy; the policies of a trace come one after the other. */
 static bool replay_all(const bench_options *options, bench_replay *replay,
@@ -36,10 +13,10 @@ static bool replay_all(const bench_options *options, bench_replay *replay,
 {
     char error[BENCH_ERROR_CHARS];
     for (size_t t = 0; t < options->trace_count; t++) {
-        for (size_t p = 0; p < options->policy_count; p++) {
-            replay->contender = options->policies[p];
+        for (size_t p = 0; p < options->lineup.count; p++) {
+            replay->session.contender = options->lineup.contenders[p];
             if (!bench_replay_run(replay, &traces[t], results, error)) {
-                bench_progress_end(replay->progress);
+                bench_progress_end(replay->session.progress);
                 (void)bench_command_fail(BENCH_EXIT_FAILED, error);
                 return false;
             }
@@ -54,13 +31,13 @@ static size_t step_count(const bench_options *options, const bench_trace *traces
     size_t events = 0;
     for (size_t i = 0; i < options->trace_count; i++)
         events += traces[i].event_count;
-    return events * options->policy_count * options->passes;
+    return events * options->lineup.count * options->passes;
 }
 
 static int replay_and_report(const bench_options *options, const device_ops *device,
                              const bench_trace *traces)
 {
-    size_t count = options->trace_count * options->policy_count * options->passes;
+    size_t count = options->trace_count * options->lineup.count * options->passes;
     bench_result *results = calloc(count, sizeof(*results));
     if (results == NULL)
         return bench_command_fail(BENCH_EXIT_FAILED, "out of memory");
@@ -69,13 +46,16 @@ static int replay_and_report(const bench_options *options, const device_ops *dev
     bench_progress progress;
     bench_ticks_calibrate(&ticks);
     bench_replay replay = {
-        .device = device,
-        .ticks = &ticks,
-        .mode = options->mode,
-        .per_stream = options->per_stream,
-        .kernels = options->kernels,
+        .session =
+            {
+                .device = device,
+                .ticks = &ticks,
+                .mode = options->mode,
+                .per_stream = options->per_stream,
+                .kernels = options->kernels,
+                .progress = &progress,
+            },
         .passes = (int)options->passes,
-        .progress = &progress,
     };
     int code = BENCH_EXIT_FAILED;
     bench_progress_begin(&progress, step_count(options, traces));
@@ -108,9 +88,9 @@ int bench_command_replay(int argc, char **argv)
 {
     bench_options options;
     bench_options_parse_replay(&options, argc, argv);
-    bench_trace *traces = read_traces(&options);
+    bench_trace *traces = bench_traces_read(options.traces, options.trace_count);
     int code = traces != NULL ? run_with_traces(&options, traces) : BENCH_EXIT_USAGE;
-    destroy_traces(traces, options.trace_count);
+    bench_traces_destroy(traces, options.trace_count);
     bench_options_destroy(&options);
     return code;
 }

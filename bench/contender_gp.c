@@ -1,9 +1,13 @@
-/* gp, with a stream attached or checked. */
+/* gp with any policy, its streams attached or checked. */
 #include "contender.h"
 
 #include "gp/gp.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+#define MAX_POLICIES 32
+#define NAME_CHARS 64
 
 typedef struct gp_contender {
     bench_contender base; /* must be first */
@@ -17,7 +21,8 @@ static gp_contender *self_of(bench_contender *contender)
     return (gp_contender *)(void *)contender;
 }
 
-static int gp_contender_open(bench_contender **contender, const device_ops *device, bench_mode mode)
+static int gp_contender_open(const bench_contender_ops *ops, bench_contender **contender,
+                             const device_ops *device, bench_mode mode)
 {
     gp_contender *self = calloc(1, sizeof(*self));
     if (self == NULL)
@@ -26,13 +31,13 @@ static int gp_contender_open(bench_contender **contender, const device_ops *devi
     gp_pool_config config;
     gp_pool_config_init(&config);
     config.backend = device->kind;
-    config.policy = gp_policy_cache_first();
+    config.policy = ops->context;
     gp_status status = gp_pool_create(&self->pool, &config);
     if (status != GP_OK) {
         free(self);
         return (int)status;
     }
-    self->base = (bench_contender){.ops = bench_contender_cache_first(), .device = device};
+    self->base = (bench_contender){.ops = ops, .device = device};
     self->mode = mode;
     *contender = &self->base;
     return 0;
@@ -65,8 +70,10 @@ static inline int gp_contender_alloc(bench_contender *contender, void **ptr, siz
     return (int)gp_alloc_from_pool_async(ptr, bytes, self_of(contender)->pool, stream);
 }
 
-static inline int gp_contender_free(bench_contender *contender, void *ptr, cudaStream_t stream)
+static inline int gp_contender_free(bench_contender *contender, void *ptr, size_t bytes,
+                                    cudaStream_t stream)
 {
+    (void)bytes;
     (void)contender;
     return (int)gp_free_async(ptr, stream);
 }
@@ -85,6 +92,7 @@ static int gp_contender_get_usage(bench_contender *contender, bench_usage *usage
         return (int)status;
 
     *usage = (bench_usage){
+        .reserved_bytes = stats.native_reserved_bytes,
         .reserved_bytes_high = stats.native_reserved_bytes_high,
         .pool_bytes_high = stats.reserved_bytes_high,
         .l1_hits = stats.l1_hits,
@@ -110,21 +118,96 @@ static const char *gp_contender_error(int code)
     return text[0] != '\0' ? text : gp_status_string((gp_status)code);
 }
 
-const bench_contender_ops *bench_contender_cache_first(void)
+/* ---- free memory ---- */
+
+/* A walk in address order: what is free between two live blocks of a segment is one
+ * hole, whether a cache keeps it or not. */
+typedef struct hole_search {
+    uintptr_t hole_start;  /* First byte after the last live block of the segment. */
+    uintptr_t segment_end; /* 0 before the first segment. */
+    bench_holes found;
+} hole_search;
+
+static void end_hole(hole_search *search, uintptr_t end)
 {
-    static const bench_contender_ops ops = {
-        .name = "cache-first",
-        .has_modes = true,
-        .open = gp_contender_open,
-        .close = gp_contender_close,
-        .enter = gp_contender_enter,
-        .leave = gp_contender_leave,
-        .alloc = gp_contender_alloc,
-        .free = gp_contender_free,
-        .run_pairs = gp_contender_run_pairs,
-        .get_usage = gp_contender_get_usage,
-        .reset_peak = gp_contender_reset_peak,
-        .error = gp_contender_error,
-    };
-    return &ops;
+    uint64_t bytes = end > search->hole_start ? end - search->hole_start : 0;
+    search->found.free_bytes += bytes;
+    if (bytes > search->found.largest_free_bytes)
+        search->found.largest_free_bytes = bytes;
+}
+
+static bool visit(const gp_walk_entry *entry, void *user)
+{
+    hole_search *search = user;
+    uintptr_t base = (uintptr_t)entry->address;
+    bool is_chunk = base + entry->bytes <= search->segment_end;
+    if (entry->kind == GP_WALK_SEGMENT && !is_chunk) {
+        end_hole(search, search->segment_end);
+        search->hole_start = base;
+        search->segment_end = base + entry->bytes;
+    }
+    if (entry->kind == GP_WALK_LIVE) {
+        end_hole(search, base);
+        search->hole_start = base + entry->bytes;
+    }
+    return true;
+}
+
+static int gp_contender_get_holes(bench_contender *contender, bench_holes *holes)
+{
+    hole_search search = {0};
+    gp_status status = gp_pool_walk(self_of(contender)->pool, visit, &search);
+    if (status != GP_OK)
+        return (int)status;
+    end_hole(&search, search.segment_end);
+    *holes = search.found;
+    return 0;
+}
+
+/* ---- a table for each policy ---- */
+
+typedef struct policy_contender {
+    bench_contender_ops ops;
+    char name[NAME_CHARS];
+} policy_contender;
+
+static const bench_contender_ops template_ops = {
+    .struct_bytes = sizeof(bench_contender_ops),
+    .has_modes = true,
+    .open = gp_contender_open,
+    .close = gp_contender_close,
+    .enter = gp_contender_enter,
+    .leave = gp_contender_leave,
+    .alloc = gp_contender_alloc,
+    .free = gp_contender_free,
+    .run_pairs = gp_contender_run_pairs,
+    .get_usage = gp_contender_get_usage,
+    .reset_peak = gp_contender_reset_peak,
+    .get_holes = gp_contender_get_holes,
+    .error = gp_contender_error,
+};
+
+static void name_contender(policy_contender *made, const gp_policy_ops *policy)
+{
+    size_t length = strnlen(policy->name, NAME_CHARS - 1);
+    for (size_t i = 0; i < length; i++)
+        made->name[i] = (char)(policy->name[i] == '_' ? '-' : policy->name[i]);
+    made->ops.name = made->name;
+}
+
+const bench_contender_ops *bench_contender_gp(const gp_policy_ops *policy)
+{
+    static policy_contender contenders[MAX_POLICIES];
+    static size_t count;
+    for (size_t i = 0; i < count; i++) {
+        if (contenders[i].ops.context == policy)
+            return &contenders[i].ops;
+    }
+    if (count == MAX_POLICIES)
+        return NULL;
+    policy_contender *made = &contenders[count++];
+    made->ops = template_ops;
+    made->ops.context = policy;
+    name_contender(made, policy);
+    return &made->ops;
 }

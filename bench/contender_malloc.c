@@ -7,10 +7,11 @@
 
 static bench_contender the_contender;
 
-static int host_open(bench_contender **contender, const device_ops *device, bench_mode mode)
+static int host_open(const bench_contender_ops *ops, bench_contender **contender,
+                     const device_ops *device, bench_mode mode)
 {
     (void)mode;
-    the_contender = (bench_contender){.ops = bench_contender_malloc(), .device = device};
+    the_contender = (bench_contender){.ops = ops, .device = device};
     *contender = &the_contender;
     return 0;
 }
@@ -37,8 +38,10 @@ static inline int host_alloc(bench_contender *contender, void **ptr, size_t byte
     return *ptr != NULL ? 0 : OUT_OF_MEMORY;
 }
 
-static inline int host_free(bench_contender *contender, void *ptr, cudaStream_t stream)
+static inline int host_free(bench_contender *contender, void *ptr, size_t bytes,
+                            cudaStream_t stream)
 {
+    (void)bytes;
     (void)contender;
     (void)stream;
     free(ptr);
@@ -72,6 +75,7 @@ static const char *host_error(int code)
 const bench_contender_ops *bench_contender_malloc(void)
 {
     static const bench_contender_ops ops = {
+        .struct_bytes = sizeof(ops),
         .name = "malloc",
         .open = host_open,
         .close = host_close,

@@ -135,6 +135,7 @@ static void describe(const hit_run *run, bench_result *result)
 {
     const bench_hit *hit = run->hit;
     const bench_lane *lane = &run->lanes[LANE_CONTENDER];
+    result->command = "hit";
     result->is_hit = true;
     result->hazards = -1; /* The checker is off, so that the hot path is the user's. */
     result->policy = hit->contender->name;
@@ -204,7 +205,7 @@ static bool open_lane(hit_run *run, size_t index, const bench_contender_ops *ops
 static bool open_lanes(hit_run *run)
 {
     const bench_hit *hit = run->hit;
-    const bench_contender_ops *native = bench_contender_native();
+    const bench_contender_ops *native = bench_peer_native();
     return open_lane(run, LANE_CONTENDER, hit->contender, hit->bytes) &&
            open_lane(run, LANE_MALLOC, bench_contender_malloc(), MALLOC_BYTES) &&
            (hit->contender == native || open_lane(run, LANE_NATIVE, native, hit->bytes));

@@ -72,12 +72,12 @@ static bool sample_alloc(bench_lane *lane, bench_runner *runner, void **ptr, siz
     return succeeded(lane, "alloc", code);
 }
 
-static bool sample_free(bench_lane *lane, bench_runner *runner, void **ptr)
+static bool sample_free(bench_lane *lane, bench_runner *runner, void **ptr, size_t bytes)
 {
     void *block = *ptr;
     *ptr = NULL;
     uint64_t start = bench_ticks_begin();
-    int code = lane->contender->ops->free(lane->contender, block, runner->stream);
+    int code = lane->contender->ops->free(lane->contender, block, bytes, runner->stream);
     uint64_t end = bench_ticks_end();
     bench_latency_record(&runner->frees, end - start);
     return succeeded(lane, "free", code);
@@ -89,11 +89,15 @@ static bool sample_pair(bench_lane *lane, bench_runner *runner)
     void *ptr = NULL;
     if (pairs->fixed_bytes != 0)
         return sample_alloc(lane, runner, &ptr, pairs->fixed_bytes) &&
-               sample_free(lane, runner, &ptr);
+               sample_free(lane, runner, &ptr, pairs->fixed_bytes);
 
     size_t step = pairs->next++ % BENCH_PAIRS_STEPS;
-    void **slot = &pairs->live[pairs->slots[step]];
-    return sample_free(lane, runner, slot) && sample_alloc(lane, runner, slot, pairs->bytes[step]);
+    size_t index = pairs->slots[step];
+    void **slot = &pairs->live[index];
+    size_t freed_bytes = pairs->live_bytes[index];
+    pairs->live_bytes[index] = pairs->bytes[step];
+    return sample_free(lane, runner, slot, freed_bytes) &&
+           sample_alloc(lane, runner, slot, pairs->bytes[step]);
 }
 
 static void sample_job(void *argument, size_t member)
@@ -192,7 +196,9 @@ bool bench_lane_open(bench_lane *lane, const bench_contender_ops *ops, const dev
 {
     *lane = (bench_lane){.crew = crew, .ticks = ticks, .thread_count = thread_count};
     bench_rendezvous_init(&lane->rendezvous, (unsigned int)thread_count);
-    int code = ops->open(&lane->contender, device, mode);
+    if (ops->needs_gpu && device->kind == GP_BACKEND_SIM)
+        return fail(lane, "open", "needs a GPU");
+    int code = ops->open(ops, &lane->contender, device, mode);
     if (code != 0)
         return fail(lane, "open", ops->error(code));
     lane->runners = calloc(thread_count, sizeof(*lane->runners));

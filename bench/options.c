@@ -35,18 +35,30 @@ static size_t parse_count(struct argp_state *state, const char *option, const ch
     return (size_t)value;
 }
 
+static void add_policy(struct argp_state *state, bench_lineup *lineup, const char *name)
+{
+    switch (bench_lineup_add(lineup, name)) {
+    case BENCH_LINEUP_ADDED:
+        return;
+    case BENCH_LINEUP_ABSENT:
+        argp_error(state, "--policy %s: %s", name, lineup->absent[lineup->absent_count - 1].reason);
+        return;
+    case BENCH_LINEUP_UNKNOWN:
+        argp_error(state, "--policy \"%s\" is neither a path nor one of: %s", name,
+                   bench_lineup_names());
+        return;
+    case BENCH_LINEUP_FULL:
+        argp_error(state, "--policy takes at most %d names", BENCH_MAX_POLICIES);
+        return;
+    }
+}
+
 static void parse_policies(struct argp_state *state, bench_options *options, char *names)
 {
-    options->policy_count = 0;
+    options->lineup = (bench_lineup){0};
     char *rest = names;
-    for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ",")) {
-        const bench_contender_ops *ops = bench_contender_find(name);
-        if (ops == NULL)
-            argp_error(state, "--policy \"%s\" is not one of: %s", name, bench_contender_names());
-        if (options->policy_count == BENCH_MAX_POLICIES)
-            argp_error(state, "--policy takes at most %d names", BENCH_MAX_POLICIES);
-        options->policies[options->policy_count++] = ops;
-    }
+    for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ","))
+        add_policy(state, &options->lineup, name);
 }
 
 static const char *parse_device(struct argp_state *state, const char *name)
@@ -90,7 +102,7 @@ static void add_trace(struct argp_state *state, bench_options *options, const ch
 
 static const struct argp_option common_options[] = {
     {"policy", KEY_POLICY, "NAME[,NAME...]", 0,
-     "What to measure: cache-first (gp, the default) or native (the driver's own pool)", 0},
+     "What to measure: policies of gp (default: cache-first), peers, or paths of plug-ins", 0},
     {"device", KEY_DEVICE, "auto|cuda|sim", 0,
      "Where: auto (the default) takes the GPU if there is one, else the simulated device", 0},
     {"mode", KEY_MODE, "attached|checked", 0, "How gp's streams are used (default: attached)", 0},
@@ -126,14 +138,13 @@ static const struct argp_child common_children[] = {{&common_argp, 0, NULL, 0}, 
 static void set_defaults(bench_options *options)
 {
     *options = (bench_options){
-        .policies = {bench_contender_cache_first()},
-        .policy_count = 1,
         .device = "auto",
         .mode = BENCH_MODE_ATTACHED,
         .passes = 2,
         .threads = 1,
         .rounds = 11,
     };
+    (void)bench_lineup_add(&options->lineup, "cache-first");
 }
 
 static void parse(const struct argp *argp, bench_options *options, int argc, char **argv)

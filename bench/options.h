@@ -4,7 +4,7 @@
 #ifndef GP_BENCH_OPTIONS_H
 #define GP_BENCH_OPTIONS_H
 
-#include "contender.h"
+#include "lineup.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,13 +16,11 @@ enum {
     BENCH_EXIT_USAGE = 2   /* The command line or a trace file is wrong: nothing ran. */
 };
 
-#define BENCH_MAX_POLICIES 16
 #define BENCH_MAX_THREADS 256
 
 typedef struct bench_options {
     /* both commands */
-    const bench_contender_ops *policies[BENCH_MAX_POLICIES];
-    size_t policy_count;
+    bench_lineup lineup;
     const char *device; /* "auto", "cuda" or "sim" */
     bench_mode mode;
     const char *json; /* Path, "-", or NULL for a table. */

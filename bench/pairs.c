@@ -59,8 +59,10 @@ int bench_pairs_fill(bench_pairs *pairs, bench_pairs_alloc alloc, struct bench_c
     int code = 0;
     if (pairs->fixed_bytes != 0)
         return code;
-    for (size_t i = 0; i < BENCH_PAIRS_LIVE && code == 0; i++)
+    for (size_t i = 0; i < BENCH_PAIRS_LIVE && code == 0; i++) {
+        pairs->live_bytes[i] = pairs->bytes[i];
         code = alloc(contender, &pairs->live[i], pairs->bytes[i], stream);
+    }
     pairs->next = BENCH_PAIRS_LIVE;
     return code;
 }
@@ -70,7 +72,9 @@ int bench_pairs_drain(bench_pairs *pairs, bench_pairs_free release,
 {
     int first = 0;
     for (size_t i = 0; i < BENCH_PAIRS_LIVE; i++) {
-        int code = pairs->live[i] != NULL ? release(contender, pairs->live[i], stream) : 0;
+        int code = pairs->live[i] != NULL
+                       ? release(contender, pairs->live[i], pairs->live_bytes[i], stream)
+                       : 0;
         pairs->live[i] = NULL;
         if (first == 0)
             first = code;

@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct bench_contender;
 
 #define BENCH_PAIRS_STEPS 4096 /* a power of two: steps are taken round and round */
@@ -26,6 +30,7 @@ typedef struct bench_pairs {
     size_t bytes[BENCH_PAIRS_STEPS];
     uint8_t slots[BENCH_PAIRS_STEPS]; /* whose block the step replaces */
     void *live[BENCH_PAIRS_LIVE];
+    size_t live_bytes[BENCH_PAIRS_LIVE]; /* of each live block */
 } bench_pairs;
 
 /* A fixed size, or with 0 sizes from 64 B to 1 MiB, log-uniform, from a seed. */
@@ -36,7 +41,8 @@ size_t bench_pairs_peak_bytes(const bench_pairs *pairs);
 
 typedef int (*bench_pairs_alloc)(struct bench_contender *contender, void **ptr, size_t bytes,
                                  cudaStream_t stream);
-typedef int (*bench_pairs_free)(struct bench_contender *contender, void *ptr, cudaStream_t stream);
+typedef int (*bench_pairs_free)(struct bench_contender *contender, void *ptr, size_t bytes,
+                                cudaStream_t stream);
 
 /* One pair of random size: a live block goes, another takes its place. */
 static inline int bench_pairs_replace(bench_pairs *pairs, bench_pairs_alloc alloc,
@@ -44,9 +50,11 @@ static inline int bench_pairs_replace(bench_pairs *pairs, bench_pairs_alloc allo
                                       cudaStream_t stream)
 {
     size_t step = pairs->next++ % BENCH_PAIRS_STEPS;
-    void **slot = &pairs->live[pairs->slots[step]];
-    int code = release(contender, *slot, stream);
+    size_t index = pairs->slots[step];
+    void **slot = &pairs->live[index];
+    int code = release(contender, *slot, pairs->live_bytes[index], stream);
     *slot = NULL;
+    pairs->live_bytes[index] = pairs->bytes[step];
     return code != 0 ? code : alloc(contender, slot, pairs->bytes[step], stream);
 }
 
@@ -66,7 +74,7 @@ bench_pairs_run(bench_pairs *pairs, size_t count, bench_pairs_alloc alloc, bench
         void *ptr = NULL;
         code = alloc(contender, &ptr, pairs->fixed_bytes, stream);
         if (code == 0)
-            code = release(contender, ptr, stream);
+            code = release(contender, ptr, pairs->fixed_bytes, stream);
     }
     return code;
 }
@@ -75,5 +83,9 @@ int bench_pairs_fill(bench_pairs *pairs, bench_pairs_alloc alloc, struct bench_c
                      cudaStream_t stream);
 int bench_pairs_drain(bench_pairs *pairs, bench_pairs_free release,
                       struct bench_contender *contender, cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

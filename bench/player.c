@@ -54,6 +54,8 @@ static bool play_alloc(bench_stage *stage, bench_player *player, const bench_tra
     bench_latency_record(&player->allocs, end - start);
     player->native_ns += stage->device->native_call_ns() - native_start;
     count_live(stage, bytes);
+    if (contender->ops->observe != NULL)
+        contender->ops->observe(contender);
     bool touched = touch(stage, ptr, bytes, stream);
     atomic_store_explicit(&stage->blocks[event->block], ptr, memory_order_release);
     return touched;
@@ -88,11 +90,12 @@ static bool play_free(bench_stage *stage, bench_player *player, const bench_trac
     void *ptr = await_block(stage, event->block);
     if (ptr == NULL || !order_uses(stage, event))
         return false;
-    count_freed(stage, stage->trace->blocks[event->block].bytes);
+    size_t bytes = stage->trace->blocks[event->block].bytes;
+    count_freed(stage, bytes);
 
     uint64_t native_start = stage->device->native_call_ns();
     uint64_t start = bench_ticks_begin();
-    int code = contender->ops->free(contender, ptr, stream);
+    int code = contender->ops->free(contender, ptr, bytes, stream);
     uint64_t end = bench_ticks_end();
 
     if (code != 0)
@@ -136,6 +139,17 @@ static size_t play_window(bench_stage *stage, bench_player *player, size_t playe
     return played;
 }
 
+/* Between the windows, where player 0 times nothing. */
+static void sample_memory(bench_stage *stage, size_t event)
+{
+    if (stage->memory == NULL || !bench_memory_is_due(stage->memory, event))
+        return;
+    int code = bench_memory_take(stage->memory, stage->contender, event,
+                                 atomic_load(&stage->live_bytes), false);
+    if (code != 0)
+        (void)bench_stage_fail(stage, "usage", stage->contender->ops->error(code));
+}
+
 void bench_player_play(void *argument, size_t member)
 {
     bench_stage *stage = argument;
@@ -147,8 +161,10 @@ void bench_player_play(void *argument, size_t member)
     for (size_t start = 0; start < total; start += stage->window_events) {
         bench_rendezvous_wait(&stage->rendezvous);
         played = play_window(stage, player, played, start + stage->window_events);
-        if (member == 0)
+        if (member == 0) {
             bench_progress_update(stage->progress, start);
+            sample_memory(stage, start + stage->window_events);
+        }
     }
 }
 
@@ -160,7 +176,8 @@ static void free_rest(bench_stage *stage, size_t stream)
             stage->trace->blocks[i].stream == stream ? atomic_load(&stage->blocks[i]) : NULL;
         if (ptr == NULL)
             continue;
-        int code = contender->ops->free(contender, ptr, stage->streams[stream]);
+        int code = contender->ops->free(contender, ptr, stage->trace->blocks[i].bytes,
+                                        stage->streams[stream]);
         if (code != 0)
             (void)bench_stage_fail(stage, "free", contender->ops->error(code));
         atomic_store(&stage->blocks[i], NULL);

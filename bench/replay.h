@@ -1,25 +1,17 @@
 /*
  * Replay: play a trace through a contender, several times over, and measure each
- * pass. The first pass is cold, the later ones find what it left in the pool.
+ * pass.
  */
 #ifndef GP_BENCH_REPLAY_H
 #define GP_BENCH_REPLAY_H
 
-#include "result.h"
-#include "stage.h"
-#include "trace.h"
+#include "session.h"
 
 #include <stdbool.h>
 
 typedef struct bench_replay {
-    const device_ops *device;
-    const bench_contender_ops *contender;
-    const bench_ticks *ticks;
-    bench_mode mode;
-    bool per_stream; /* A thread for each stream; else one for all. */
-    bool kernels;
-    int passes;               /* At least 1. */
-    bench_progress *progress; /* Begun; a step is an event. */
+    bench_session_config session;
+    int passes; /* At least 1. */
 } bench_replay;
 
 /*

@@ -30,7 +30,7 @@ static void put_spread(json_t *object, const char *key, const bench_spread *spre
 
 static void put_run(json_t *object, const bench_result *result)
 {
-    put_text(object, "command", result->is_hit ? "hit" : "replay");
+    put_text(object, "command", result->command);
     put_text(object, "trace", result->trace);
     put_text(object, "policy", result->policy);
     put_text(object, "device", result->device);

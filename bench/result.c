@@ -12,6 +12,7 @@ double bench_result_reserved_over_live(const bench_result *result)
 bench_usage bench_usage_since(const bench_usage *after, const bench_usage *before)
 {
     return (bench_usage){
+        .reserved_bytes = after->reserved_bytes,
         .reserved_bytes_high = after->reserved_bytes_high,
         .pool_bytes_high = after->pool_bytes_high,
         .l1_hits = after->l1_hits - before->l1_hits,

@@ -33,6 +33,7 @@ typedef struct bench_hit_figures {
 } bench_hit_figures;
 
 typedef struct bench_result {
+    const char *command;
     const char *trace; /* NULL in `hit` */
     const char *policy;
     const char *device;

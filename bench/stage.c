@@ -116,6 +116,8 @@ void bench_stage_reset(bench_stage *stage)
 {
     atomic_store(&stage->live_bytes, 0);
     atomic_store(&stage->peak_live_bytes, 0);
+    if (stage->memory != NULL)
+        bench_memory_begin(stage->memory, stage->trace->event_count);
     for (size_t i = 0; i < stage->player_count; i++) {
         bench_latency_clear(&stage->players[i].allocs);
         bench_latency_clear(&stage->players[i].frees);

@@ -7,6 +7,7 @@
 
 #include "contender.h"
 #include "latency.h"
+#include "memory.h"
 #include "progress.h"
 #include "rendezvous.h"
 #include "trace.h"
@@ -44,6 +45,7 @@ typedef struct bench_stage {
     atomic_bool failed;
     char error[BENCH_ERROR_CHARS]; /* Written by the thread that set failed. */
     bench_progress *progress;      /* Used by player 0. */
+    bench_memory *memory;          /* Likewise; NULL: no samples. */
 } bench_stage;
 
 /*

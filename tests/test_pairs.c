@@ -23,8 +23,10 @@ static int count_alloc(struct bench_contender *contender, void **ptr, size_t byt
     return 0;
 }
 
-static int count_free(struct bench_contender *contender, void *ptr, cudaStream_t stream)
+static int count_free(struct bench_contender *contender, void *ptr, size_t bytes,
+                      cudaStream_t stream)
 {
+    (void)bytes;
     (void)contender;
     (void)ptr;
     (void)stream;

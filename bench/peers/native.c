@@ -14,7 +14,8 @@ static native_contender *self_of(bench_contender *contender)
     return (native_contender *)(void *)contender;
 }
 
-static int native_open(bench_contender **contender, const device_ops *device, bench_mode mode)
+static int native_open(const bench_contender_ops *ops, bench_contender **contender,
+                       const device_ops *device, bench_mode mode)
 {
     (void)mode;
     native_contender *self = calloc(1, sizeof(*self));
@@ -25,7 +26,7 @@ static int native_open(bench_contender **contender, const device_ops *device, be
         free(self);
         return result;
     }
-    self->base = (bench_contender){.ops = bench_contender_native(), .device = device};
+    self->base = (bench_contender){.ops = ops, .device = device};
     *contender = &self->base;
     return 0;
 }
@@ -49,8 +50,10 @@ static inline int native_alloc(bench_contender *contender, void **ptr, size_t by
     return contender->device->pool_alloc(ptr, bytes, self_of(contender)->pool, stream);
 }
 
-static inline int native_free(bench_contender *contender, void *ptr, cudaStream_t stream)
+static inline int native_free(bench_contender *contender, void *ptr, size_t bytes,
+                              cudaStream_t stream)
 {
+    (void)bytes;
     return contender->device->pool_free(ptr, stream);
 }
 
@@ -67,6 +70,7 @@ static int native_get_usage(bench_contender *contender, bench_usage *usage)
     if (result != DEVICE_OK)
         return result;
     *usage = (bench_usage){
+        .reserved_bytes = held.reserved_bytes,
         .reserved_bytes_high = held.reserved_bytes_high,
         .pool_bytes_high = held.reserved_bytes_high,
     };
@@ -84,9 +88,10 @@ static const char *native_error(int code)
     return device_error();
 }
 
-const bench_contender_ops *bench_contender_native(void)
+const bench_contender_ops *bench_peer_native(void)
 {
     static const bench_contender_ops ops = {
+        .struct_bytes = sizeof(ops),
         .name = "native",
         .passes_through = true,
         .open = native_open,
