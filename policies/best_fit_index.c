@@ -78,6 +78,13 @@ static void best_fit_remove(void *index, gp_span_node *node)
     }
 }
 
+static void best_fit_reshape(void *index, gp_span_node *node, gp_span span)
+{
+    best_fit_remove(index, node);
+    node->span = span;
+    best_fit_insert(index, node);
+}
+
 /* The shortest span of all bins from this one on. */
 static gp_span_node *first_from_bin(const best_fit *self, size_t bin)
 {
@@ -181,6 +188,7 @@ const gp_span_index_ops gp_best_fit_index = {
     .destroy = best_fit_destroy,
     .insert = best_fit_insert,
     .remove = best_fit_remove,
+    .reshape = best_fit_reshape,
     .first = best_fit_first,
     .next = best_fit_next,
     .largest_bytes = best_fit_largest_bytes,

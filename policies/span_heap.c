@@ -90,9 +90,7 @@ static void drop(gp_span_heap *heap, gp_span_node *node)
 /* New bounds that do not change the span's place among the others by address. */
 static void reshape(gp_span_heap *heap, gp_span_node *node, gp_span span)
 {
-    heap->index_ops->remove(heap->index, node);
-    node->span = span;
-    heap->index_ops->insert(heap->index, node);
+    heap->index_ops->reshape(heap->index, node, span);
 }
 
 static void count_free(gp_span_heap *heap, gp_heap_segment *segment, size_t bytes)

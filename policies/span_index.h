@@ -18,6 +18,7 @@ typedef struct gp_span_node {
     gp_heap_segment *segment;
     RB_ENTRY(gp_span_node) by_address; /* Among the free spans of the segment. */
     RB_ENTRY(gp_span_node) by_index;   /* The index's own. */
+    size_t longest_bytes;              /* The index's own: of all spans below by_index. */
 } gp_span_node;
 
 typedef struct gp_span_index_ops {
@@ -28,6 +29,9 @@ typedef struct gp_span_index_ops {
     /* O(log n); never allocate. The span's bounds stay as they are in between. */
     void (*insert)(void *index, gp_span_node *node);
     void (*remove)(void *index, gp_span_node *node);
+
+    /* New bounds for a span that keeps its place among the others by address. O(log n). */
+    void (*reshape)(void *index, gp_span_node *node, gp_span span);
 
     /* The span to try first, and the one to try after node, for a request of
      * bytes; each has at least so many. NULL: no more. O(log n). */
@@ -46,5 +50,8 @@ typedef struct gp_span_index_ops {
 
 /* The shortest span that is long enough; of several, the one at the lowest address. */
 extern const gp_span_index_ops gp_best_fit_index;
+
+/* The span at the lowest address that is long enough. */
+extern const gp_span_index_ops gp_first_fit_index;
 
 #endif

@@ -117,6 +117,20 @@ typedef struct gp_policy_ops {
  */
 GP_API const gp_policy_ops *gp_policy_cache_first(void);
 
+/**
+ * Every request at the lowest address that has room: the low end of the memory stays
+ * dense, and the high end comes free as a whole. O(log n) in the number of free spans n.
+ *
+ * Keeps about 100 bytes of host memory for each block that is no multiple of GP_PIECE_BYTES.
+ */
+GP_API const gp_policy_ops *gp_policy_first_fit(void);
+
+/**
+ * Every request from the smallest free span that has room, of several the one at the lowest
+ * address: long spans last longest. O(log n), and host memory as gp_policy_first_fit().
+ */
+GP_API const gp_policy_ops *gp_policy_best_fit(void);
+
 #ifdef __cplusplus
 }
 #endif
