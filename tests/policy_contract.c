@@ -1,12 +1,13 @@
 #include "policy_contract.h"
 
+#include "choices.h"
 #include "malloc_fault.h"
-#include "seeded_random.h"
+#include "span_model.h"
 
-#include <criterion/criterion.h>
-#include <criterion/new/assert.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     SEGMENT_COUNT = 10,
@@ -27,28 +28,47 @@ static const gp_span segment_spans[SEGMENT_COUNT] = {
     {0x7f0060000000 + 512 * KIB, 1536}, {0x7e0000000000, 3 * MIB},
 };
 
-typedef struct model_segment {
-    bool is_present;
-    unsigned char *is_taken; /* One for each granule. */
-    size_t taken_granules;
-} model_segment;
-
 typedef struct contract {
+    const policy_contract_run *run;
     const gp_policy_ops *ops;
     void *state;
-    uint64_t random;
-    bool with_faults;
+    choices choices;
     size_t large_bytes;
-    model_segment segments[SEGMENT_COUNT];
+    bool is_present[SEGMENT_COUNT];
     gp_span blocks[MOST_BLOCKS];
     size_t block_count;
-    size_t free_bytes;
-    uint64_t trail; /* A hash of every address handed out. */
+    span_model model;
+    size_t operation;
+    jmp_buf broken; /* Where the first broken promise ends the run. */
+    policy_verdict verdict;
 } contract;
+
+static void say(policy_verdict *verdict, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void say(policy_verdict *verdict, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(verdict->text, sizeof(verdict->text), format, arguments);
+    va_end(arguments);
+    verdict->holds = false;
+}
+
+static void require(contract *self, bool holds, const char *promise)
+{
+    if (!holds) {
+        malloc_fault_off();
+        say(&self->verdict, "policy %s, seed %llu, operation %zu: broken: %s", self->ops->name,
+            (unsigned long long)self->run->seed, self->operation, promise);
+        longjmp(self->broken, 1);
+    }
+}
 
 static size_t below(contract *self, size_t limit)
 {
-    return seeded_random_below(&self->random, limit);
+    return choices_below(&self->choices, limit);
 }
 
 static gp_policy_usage usage_of(const contract *self)
@@ -59,12 +79,14 @@ static gp_policy_usage usage_of(const contract *self)
     return usage;
 }
 
-static bool is_valid(const contract *self)
+static void require_valid(contract *self)
 {
-    return self->ops->is_valid == NULL || self->ops->is_valid(self->state);
+    bool is_valid = self->ops->is_valid == NULL || self->ops->is_valid(self->state);
+
+    require(self, is_valid, "is_valid() holds");
 }
 
-static void set_up(contract *self)
+static void create(contract *self)
 {
     gp_policy_params params = {
         .struct_bytes = sizeof(params),
@@ -72,66 +94,76 @@ static void set_up(contract *self)
     };
 
     self->large_bytes = params.large_bytes;
-    cr_assert(eq(int, self->ops->create(&self->state, &params), GP_OK));
-    for (size_t i = 0; i < SEGMENT_COUNT; i++) {
-        self->segments[i].is_taken = calloc(segment_spans[i].bytes / GP_GRANULE_BYTES, 1);
-        cr_assert(ne(ptr, self->segments[i].is_taken, NULL));
-    }
+    require(self, self->ops->create(&self->state, &params) == GP_OK, "create() succeeds");
 }
 
-static void tear_down(contract *self)
-{
-    for (size_t i = 0; i < SEGMENT_COUNT; i++) {
-        free(self->segments[i].is_taken);
-    }
-    self->ops->destroy(self->state);
-}
-
-static size_t segment_of(const contract *self, gp_span block)
+static size_t segment_of(contract *self, gp_span block)
 {
     for (size_t i = 0; i < SEGMENT_COUNT; i++) {
         size_t offset = block.base - segment_spans[i].base;
 
-        if (self->segments[i].is_present && offset < segment_spans[i].bytes &&
+        if (self->is_present[i] && offset < segment_spans[i].bytes &&
             block.bytes <= segment_spans[i].bytes - offset) {
             return i;
         }
     }
-    cr_fatal("block %#zx + %zu lies in no segment", (size_t)block.base, block.bytes);
+    require(self, false, "a block lies in one segment");
     return 0;
 }
 
-/* Marks a block in the model as taken or free; every granule of it was the other. */
-static void mark(contract *self, gp_span block, unsigned char is_taken)
-{
-    size_t i = segment_of(self, block);
-    size_t granules = block.bytes / GP_GRANULE_BYTES;
-    unsigned char *first =
-        self->segments[i].is_taken + (block.base - segment_spans[i].base) / GP_GRANULE_BYTES;
-
-    for (size_t granule = 0; granule < granules; granule++) {
-        if (first[granule] == is_taken) {
-            cr_fatal("overlap in block %#zx + %zu", (size_t)block.base, block.bytes);
-        }
-    }
-    memset(first, is_taken, granules);
-    self->segments[i].taken_granules += is_taken ? granules : -granules;
-    self->free_bytes += is_taken ? -block.bytes : block.bytes;
-}
+/* ---- take ---- */
 
 static void arm_faults(contract *self)
 {
-    if (self->with_faults && below(self, 3) == 0) {
+    if (self->run->with_faults && below(self, 3) == 0) {
         malloc_fault_after(below(self, 3));
+    }
+}
+
+static bool find_by_rule(const contract *self, size_t bytes, size_t alignment, uintptr_t *base)
+{
+    return self->run->rule == POLICY_RULE_BEST_FIT
+               ? span_model_best_fit(&self->model, bytes, alignment, base)
+               : span_model_first_fit(&self->model, bytes, alignment, base);
+}
+
+static void require_rule(contract *self, gp_span block, size_t alignment)
+{
+    uintptr_t base = 0;
+
+    if (self->run->rule != POLICY_RULE_ANY) {
+        require(self, find_by_rule(self, block.bytes, alignment, &base) && base == block.base,
+                "a block lies where the rule of fit puts it");
     }
 }
 
 static void keep_block(contract *self, gp_span block, size_t alignment)
 {
-    cr_assert(eq(sz, block.base % alignment, 0));
-    mark(self, block, 1);
+    require(self, block.base % alignment == 0, "a block is aligned");
+    (void)segment_of(self, block);
+    require_rule(self, block, alignment);
+    require(self, span_model_take(&self->model, block), "a block was free, all of it");
     self->blocks[self->block_count++] = block;
-    self->trail = (self->trail ^ block.base) * UINT64_C(0x100000001B3);
+    self->verdict.trail = (self->verdict.trail ^ block.base) * UINT64_C(0x100000001B3);
+}
+
+static void require_no_room(contract *self, size_t bytes, size_t alignment, gp_policy_usage before)
+{
+    gp_policy_usage after = usage_of(self);
+    uintptr_t base;
+
+    require(self, after.free_bytes == before.free_bytes, "a take() that fails takes nothing");
+    require(self, after.largest_free_bytes == before.largest_free_bytes,
+            "a take() that fails changes nothing");
+    if (self->run->with_faults) {
+        return;
+    }
+    if (alignment == GP_GRANULE_BYTES) {
+        require(self, before.largest_free_bytes < bytes, "take() meets up to largest_free_bytes");
+    }
+    if (self->run->rule != POLICY_RULE_ANY) {
+        require(self, !find_by_rule(self, bytes, alignment, &base), "take() uses all that is free");
+    }
 }
 
 static void take(contract *self, size_t bytes, size_t alignment)
@@ -148,15 +180,9 @@ static void take(contract *self, size_t bytes, size_t alignment)
 
     if (is_met) {
         keep_block(self, (gp_span){base, bytes}, alignment);
-        return;
-    }
-    gp_policy_usage after = usage_of(self);
-
-    cr_assert(eq(sz, base, 1), "an output was written on failure");
-    cr_assert(eq(sz, after.free_bytes, before.free_bytes));
-    cr_assert(eq(sz, after.largest_free_bytes, before.largest_free_bytes));
-    if (!self->with_faults && alignment == GP_GRANULE_BYTES) {
-        cr_assert(lt(sz, before.largest_free_bytes, bytes));
+    } else {
+        require(self, base == 1, "a take() that fails writes no output");
+        require_no_room(self, bytes, alignment, before);
     }
 }
 
@@ -178,21 +204,30 @@ static void take_random(contract *self)
     take(self, random_bytes(self), alignment);
 }
 
-static void give(contract *self, size_t i)
+/* ---- give ---- */
+
+static void give_span(contract *self, gp_span span)
 {
-    gp_span block = self->blocks[i];
+    size_t segment = segment_of(self, span);
     size_t calls = malloc_fault_calls();
 
-    self->ops->give(self->state, block);
-    cr_assert(eq(sz, malloc_fault_calls(), calls), "give() allocated host memory");
+    self->ops->give(self->state, span);
+    require(self, malloc_fault_calls() == calls, "give() allocates no host memory");
+    require(self, span_model_give(&self->model, span, segment), "no block overlaps another");
+}
+
+static gp_span forget_block(contract *self, size_t i)
+{
+    gp_span block = self->blocks[i];
+
     self->blocks[i] = self->blocks[--self->block_count];
-    mark(self, block, 0);
+    return block;
 }
 
 static void give_random(contract *self)
 {
     if (self->block_count != 0) {
-        give(self, below(self, self->block_count));
+        give_span(self, forget_block(self, below(self, self->block_count)));
     }
 }
 
@@ -202,63 +237,77 @@ static bool may_come_in_pieces(const contract *self, gp_span block)
            block.bytes % GP_PIECE_BYTES == 0;
 }
 
-static void give_span(contract *self, gp_span span)
-{
-    size_t calls = malloc_fault_calls();
-
-    self->ops->give(self->state, span);
-    cr_assert(eq(sz, malloc_fault_calls(), calls), "give() allocated host memory");
-    mark(self, span, 0);
-}
-
 /* Every other piece of a block first, so that as many free spans as can be are apart. */
-static void give_in_pieces(contract *self, size_t i)
+static void give_in_pieces(contract *self, gp_span block)
 {
-    gp_span block = self->blocks[i];
-
-    self->blocks[i] = self->blocks[--self->block_count];
     for (size_t first = 0; first < 2; first++) {
         for (size_t at = first * GP_PIECE_BYTES; at < block.bytes; at += 2 * GP_PIECE_BYTES) {
             give_span(self, (gp_span){block.base + at, GP_PIECE_BYTES});
         }
-        cr_assert(is_valid(self));
+        require_valid(self);
     }
 }
 
-/* Two neighbours, both of which may come in pieces, in one. */
-static bool give_with_neighbour(contract *self, size_t i)
+/* Two blocks that follow one another: first what lies on both sides of their border. */
+static void give_across(contract *self, gp_span block, gp_span next)
 {
-    gp_span block = self->blocks[i];
+    size_t before = GP_PIECE_BYTES * (1 + below(self, block.bytes / GP_PIECE_BYTES));
+    size_t behind = GP_PIECE_BYTES * (1 + below(self, next.bytes / GP_PIECE_BYTES));
+    gp_span parts[] = {
+        {next.base - before, before + behind},
+        {block.base, block.bytes - before},
+        {next.base + behind, next.bytes - behind},
+    };
 
-    for (size_t next = 0; next < self->block_count; next++) {
-        gp_span other = self->blocks[next];
-
-        if (other.base == block.base + block.bytes && may_come_in_pieces(self, other) &&
-            segment_of(self, other) == segment_of(self, block)) {
-            size_t last = next > i ? next : i;
-            size_t first = next > i ? i : next;
-
-            self->blocks[last] = self->blocks[--self->block_count];
-            self->blocks[first] = self->blocks[--self->block_count];
-            give_span(self, (gp_span){block.base, block.bytes + other.bytes});
-            return true;
+    for (size_t i = 0; i < 3; i++) {
+        if (parts[i].bytes != 0) {
+            give_span(self, parts[i]);
         }
     }
-    return false;
+}
+
+/* The block that begins where this one ends and may come in pieces. @return MOST_BLOCKS: none. */
+static size_t find_next_block(contract *self, gp_span block)
+{
+    size_t segment = segment_of(self, block);
+
+    for (size_t i = 0; i < self->block_count; i++) {
+        if (self->blocks[i].base == block.base + block.bytes &&
+            may_come_in_pieces(self, self->blocks[i]) &&
+            segment_of(self, self->blocks[i]) == segment) {
+            return i;
+        }
+    }
+    return MOST_BLOCKS;
 }
 
 /* A long block that lies on multiples of the piece comes back in another way than it went. */
 static void give_otherwise(contract *self)
 {
+    size_t i = 0;
+
     take(self, self->large_bytes + (1 + below(self, 16)) * GP_PIECE_BYTES, GP_PIECE_BYTES);
-    for (size_t i = 0; i < self->block_count; i++) {
-        if (may_come_in_pieces(self, self->blocks[i])) {
-            if (!give_with_neighbour(self, i)) {
-                give_in_pieces(self, i);
-            }
-            return;
-        }
+    while (i < self->block_count && !may_come_in_pieces(self, self->blocks[i])) {
+        i++;
     }
+    if (i == self->block_count) {
+        return;
+    }
+    gp_span block = forget_block(self, i);
+    size_t next = find_next_block(self, block);
+
+    if (next == MOST_BLOCKS) {
+        give_in_pieces(self, block);
+    } else {
+        give_across(self, block, forget_block(self, next));
+    }
+}
+
+/* ---- segments ---- */
+
+static bool is_free(const contract *self, size_t i)
+{
+    return self->is_present[i] && span_model_has(&self->model, segment_spans[i]);
 }
 
 static void add_segment(contract *self, size_t i)
@@ -268,23 +317,25 @@ static void add_segment(contract *self, size_t i)
     malloc_fault_off();
 
     if (status != GP_OK) {
-        cr_assert(eq(int, status, GP_ERR_OUT_OF_HOST_MEMORY));
-        cr_assert(self->with_faults);
+        require(self, self->run->with_faults && status == GP_ERR_OUT_OF_HOST_MEMORY,
+                "add_segment() fails only for want of host memory");
         return;
     }
-    self->segments[i].is_present = true;
-    self->free_bytes += segment_spans[i].bytes;
+    self->is_present[i] = true;
+    (void)span_model_give(&self->model, segment_spans[i], i);
 }
 
 static void remove_segment(contract *self, size_t i)
 {
-    bool is_free = self->segments[i].is_present && self->segments[i].taken_granules == 0;
+    bool expected = is_free(self, i);
 
-    cr_assert(eq(int, self->ops->segment_is_free(self->state, segment_spans[i].base), is_free));
-    cr_assert(eq(int, self->ops->remove_segment(self->state, segment_spans[i].base), is_free));
-    if (is_free) {
-        self->segments[i].is_present = false;
-        self->free_bytes -= segment_spans[i].bytes;
+    require(self, self->ops->segment_is_free(self->state, segment_spans[i].base) == expected,
+            "segment_is_free() where nothing is taken, and only there");
+    require(self, self->ops->remove_segment(self->state, segment_spans[i].base) == expected,
+            "a segment goes when nothing of it is taken, and only then");
+    if (expected) {
+        self->is_present[i] = false;
+        (void)span_model_take(&self->model, segment_spans[i]);
     }
 }
 
@@ -292,58 +343,82 @@ static void change_segments(contract *self)
 {
     size_t i = below(self, SEGMENT_COUNT);
 
-    if (self->segments[i].is_present) {
+    if (self->is_present[i]) {
         remove_segment(self, i);
     } else {
         add_segment(self, i);
     }
 }
 
-static void check_everything(contract *self)
+/* ---- the run ---- */
+
+static void require_segments(contract *self)
 {
-    gp_policy_usage usage = usage_of(self);
-
-    cr_assert(is_valid(self));
-    cr_assert(le(sz, usage.largest_free_bytes, usage.free_bytes));
     for (size_t i = 0; i < SEGMENT_COUNT; i++) {
-        bool is_free = self->segments[i].is_present && self->segments[i].taken_granules == 0;
-        bool inside = self->ops->segment_is_free(self->state, segment_spans[i].base + 512);
+        uintptr_t base = segment_spans[i].base;
 
-        cr_assert(eq(int, self->ops->segment_is_free(self->state, segment_spans[i].base), is_free));
-        cr_assert(not(inside), "an address inside a segment is not its start");
-    }
-    if (usage.largest_free_bytes != 0 && self->block_count < MOST_BLOCKS && !self->with_faults) {
-        size_t count = self->block_count;
-
-        take(self, usage.largest_free_bytes, GP_GRANULE_BYTES);
-        cr_assert(eq(sz, self->block_count, count + 1), "largest_free_bytes was not met");
-        give(self, count);
-        cr_assert(is_valid(self));
+        require(self, self->ops->segment_is_free(self->state, base) == is_free(self, i),
+                "a segment is whole as soon as nothing of it is taken");
+        require(self, !self->ops->segment_is_free(self->state, base + GP_GRANULE_BYTES),
+                "an address inside a segment is not its start");
     }
 }
 
-static void walk(contract *self, size_t operations)
+static void require_largest(contract *self)
+{
+    size_t largest = usage_of(self).largest_free_bytes;
+    size_t longest = span_model_longest_bytes(&self->model);
+    size_t count = self->block_count;
+
+    require(self, largest <= longest, "largest_free_bytes is no more than there is");
+    if (self->run->rule != POLICY_RULE_ANY) {
+        require(self, largest == longest, "largest_free_bytes is the longest free span");
+    }
+    if (largest != 0 && count < MOST_BLOCKS && !self->run->with_faults) {
+        take(self, largest, GP_GRANULE_BYTES);
+        require(self, self->block_count == count + 1, "take() meets largest_free_bytes");
+        give_span(self, forget_block(self, count));
+        require_valid(self);
+    }
+}
+
+static void require_everything(contract *self)
+{
+    require_valid(self);
+    require_segments(self);
+    require_largest(self);
+}
+
+static void operate(contract *self, size_t take_share)
+{
+    size_t kind = below(self, 100);
+
+    if (kind < 2) {
+        change_segments(self);
+    } else if (kind < 4) {
+        give_otherwise(self);
+    } else if (kind < take_share) {
+        take_random(self);
+    } else {
+        give_random(self);
+    }
+}
+
+static void walk(contract *self)
 {
     size_t take_share = 70;
 
-    for (size_t i = 0; i < operations; i++) {
-        size_t kind = below(self, 100);
-
-        if (i % OPERATIONS_A_PHASE == 0) {
+    for (self->operation = 0;
+         self->operation < self->run->operations && !choices_are_over(&self->choices);
+         self->operation++) {
+        if (self->operation % OPERATIONS_A_PHASE == 0) {
             take_share = 30 + below(self, 50);
         }
-        if (kind < 2) {
-            change_segments(self);
-        } else if (kind < 4) {
-            give_otherwise(self);
-        } else if (kind < take_share) {
-            take_random(self);
-        } else {
-            give_random(self);
-        }
-        cr_assert(eq(sz, usage_of(self).free_bytes, self->free_bytes));
-        if (i % OPERATIONS_A_CHECK == 0) {
-            check_everything(self);
+        operate(self, take_share);
+        require(self, usage_of(self).free_bytes == self->model.free_bytes,
+                "free_bytes is what was not taken");
+        if (self->operation % OPERATIONS_A_CHECK == 0) {
+            require_everything(self);
         }
     }
 }
@@ -353,72 +428,49 @@ static void give_all(contract *self)
     while (self->block_count != 0) {
         give_random(self);
     }
-    check_everything(self);
+    require_everything(self);
     for (size_t i = 0; i < SEGMENT_COUNT; i++) {
         remove_segment(self, i);
     }
-    cr_assert(eq(sz, usage_of(self).free_bytes, 0));
-    cr_assert(eq(sz, usage_of(self).largest_free_bytes, 0));
-    cr_assert(is_valid(self));
+    gp_policy_usage usage = usage_of(self);
+
+    require(self, usage.free_bytes == 0 && usage.largest_free_bytes == 0,
+            "without segments nothing is free");
+    require_valid(self);
 }
 
-/* @return The trail of addresses. */
-static uint64_t run(const gp_policy_ops *ops, uint64_t seed, size_t operations, bool with_faults)
+static void run_all(contract *self)
 {
-    contract *self = calloc(1, sizeof(*self));
-    uint64_t trail;
-
-    cr_assert(ne(ptr, self, NULL));
-    cr_log_info("policy %s, seed %llu", ops->name, (unsigned long long)seed);
-    self->ops = ops;
-    self->random = seed;
-    self->with_faults = with_faults;
-    set_up(self);
+    if (setjmp(self->broken) != 0) {
+        return;
+    }
+    create(self);
     for (size_t i = 0; i < SEGMENT_COUNT; i += 2) {
         add_segment(self, i);
     }
-    walk(self, operations);
+    walk(self);
     give_all(self);
-    trail = self->trail;
-    tear_down(self);
-    free(self);
-    return trail;
 }
 
-void policy_contract_holds(const gp_policy_ops *ops, uint64_t seed, size_t operations)
+policy_verdict policy_contract_check(const policy_contract_run *run)
 {
-    run(ops, seed, operations, false);
-}
+    contract *self = calloc(1, sizeof(*self));
+    policy_verdict verdict = {0};
 
-static void create_without_host_memory(const gp_policy_ops *ops)
-{
-    gp_policy_params params = {.struct_bytes = sizeof(params), .large_bytes = MIB};
-    gp_status status = GP_ERR_OUT_OF_HOST_MEMORY;
-    void *state = NULL;
-
-    for (size_t calls = 0; status != GP_OK; calls++) {
-        cr_assert(eq(int, status, GP_ERR_OUT_OF_HOST_MEMORY));
-        cr_assert(eq(ptr, state, NULL));
-        malloc_fault_after(calls);
-        status = ops->create(&state, &params);
-        malloc_fault_off();
+    if (self == NULL) {
+        say(&verdict, "no host memory for the test itself");
+        return verdict;
     }
-    ops->destroy(state);
-}
-
-void policy_contract_holds_without_host_memory(const gp_policy_ops *ops, uint64_t seed,
-                                               size_t operations)
-{
-    create_without_host_memory(ops);
-    run(ops, seed, operations, true);
-}
-
-void policy_contract_is_deterministic(const gp_policy_ops *ops, uint64_t seed, size_t operations)
-{
-    uint64_t first = run(ops, seed, operations, false);
-    void *shift = malloc(12345); /* Records of the second run lie elsewhere. */
-    uint64_t second = run(ops, seed, operations, false);
-
-    free(shift);
-    cr_assert(eq(u64, first, second));
+    self->run = run;
+    self->ops = run->ops;
+    self->choices =
+        (choices){.random = run->seed, .bytes = run->bytes, .bytes_left = run->byte_count};
+    self->verdict.holds = true;
+    run_all(self);
+    verdict = self->verdict;
+    if (self->state != NULL) {
+        self->ops->destroy(self->state);
+    }
+    free(self);
+    return verdict;
 }

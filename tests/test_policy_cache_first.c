@@ -1,14 +1,12 @@
 /* The default policy, through its table only. */
+#include "gp/policy.h"
 #include "malloc_fault.h"
-#include "policy_contract.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
-
-enum { OPERATIONS = 6000 };
 
 static const uintptr_t first_base = 0x7f0000000000;
 
@@ -61,32 +59,6 @@ static gp_policy_usage usage(void)
 
     ops->usage(state, &usage);
     return usage;
-}
-
-Test(policy_cache_first, keeps_the_contract)
-{
-    for (uint64_t seed = 1; seed <= 4; seed++) {
-        policy_contract_holds(gp_policy_cache_first(), seed, OPERATIONS);
-    }
-}
-
-Test(policy_cache_first, keeps_the_contract_when_host_memory_runs_out)
-{
-    for (uint64_t seed = 11; seed <= 14; seed++) {
-        policy_contract_holds_without_host_memory(gp_policy_cache_first(), seed, OPERATIONS);
-    }
-}
-
-Test(policy_cache_first, gives_the_same_addresses_for_the_same_sequence)
-{
-    policy_contract_is_deterministic(gp_policy_cache_first(), 21, OPERATIONS);
-}
-
-Test(policy_cache_first, fills_the_table_it_promises)
-{
-    cr_assert(eq(u32, ops->struct_bytes, sizeof(gp_policy_ops)));
-    cr_assert(eq(str, (char *)ops->name, "cache_first"));
-    cr_assert(eq(ptr, (void *)gp_policy_cache_first(), (void *)ops));
 }
 
 Test(policy_cache_first, packs_small_objects_into_one_slab)

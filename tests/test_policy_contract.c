@@ -1,0 +1,103 @@
+/* Every policy that comes with gp, through the one contract. */
+#include "policy_contract.h"
+#include "policy_instances.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <criterion/parameterized.h>
+
+enum {
+    RUNS = 4, /* Each a test of its own, so that they run side by side. */
+    OPERATIONS = 250000,
+    SHORT = 20000,
+};
+
+typedef struct policy_under_test {
+    const gp_policy_ops *(*ops)(void);
+    policy_rule rule;
+} policy_under_test;
+
+static const policy_under_test policies[] = {
+    {gp_policy_cache_first, POLICY_RULE_ANY},
+    {gp_policy_first_fit, POLICY_RULE_FIRST_FIT},
+    {gp_policy_best_fit, POLICY_RULE_BEST_FIT},
+};
+
+enum { POLICIES = sizeof(policies) / sizeof(policies[0]) };
+
+static policy_contract_run run_of(size_t policy, uint64_t seed, size_t operations)
+{
+    return (policy_contract_run){
+        .ops = policies[policy].ops(),
+        .rule = policies[policy].rule,
+        .seed = seed,
+        .operations = operations,
+    };
+}
+
+static void require_contract(const policy_contract_run *run)
+{
+    cr_log_info("policy %s, seed %llu", run->ops->name, (unsigned long long)run->seed);
+    policy_verdict verdict = policy_contract_check(run);
+
+    cr_assert(verdict.holds, "%s", verdict.text);
+}
+
+ParameterizedTestParameters(policy_contract, holds_over_a_million_operations)
+{
+    static size_t indexes[POLICIES * RUNS];
+
+    for (size_t i = 0; i < POLICIES * RUNS; i++) {
+        indexes[i] = i;
+    }
+    return cr_make_param_array(size_t, indexes, POLICIES * RUNS);
+}
+
+ParameterizedTest(size_t *index, policy_contract, holds_over_a_million_operations)
+{
+    policy_contract_run run = run_of(*index / RUNS, 1 + *index % RUNS, OPERATIONS);
+
+    require_contract(&run);
+}
+
+ParameterizedTestParameters(policy_contract, holds_when_host_memory_runs_out)
+{
+    static size_t indexes[POLICIES];
+
+    for (size_t i = 0; i < POLICIES; i++) {
+        indexes[i] = i;
+    }
+    return cr_make_param_array(size_t, indexes, POLICIES);
+}
+
+ParameterizedTest(size_t *index, policy_contract, holds_when_host_memory_runs_out)
+{
+    policy_verdict creation = policy_instances_check_create(policies[*index].ops());
+    policy_contract_run run = run_of(*index, 11, SHORT);
+    run.with_faults = true;
+
+    cr_assert(creation.holds, "%s", creation.text);
+    require_contract(&run);
+}
+
+Test(policy_contract, finds_the_same_addresses_for_the_same_sequence)
+{
+    for (size_t policy = 0; policy < POLICIES; policy++) {
+        policy_contract_run run = run_of(policy, 21, SHORT);
+
+        policy_verdict verdict = policy_instances_check_determinism(&run);
+
+        cr_assert(verdict.holds, "%s", verdict.text);
+    }
+}
+
+Test(policy_contract, is_kept_by_tables_that_are_complete)
+{
+    for (size_t policy = 0; policy < POLICIES; policy++) {
+        const gp_policy_ops *ops = policies[policy].ops();
+
+        cr_assert(eq(u32, ops->struct_bytes, sizeof(gp_policy_ops)));
+        cr_assert(ops->is_valid != NULL);
+        cr_assert(eq(ptr, (void *)ops, (void *)policies[policy].ops()), "an accessor is constant");
+    }
+}
