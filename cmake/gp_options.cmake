@@ -18,6 +18,8 @@ endif()
 option(BUILD_SHARED_LIBS "Build the shared library beside the static one" ON)
 option(GP_BUILD_TESTS "Build the tests" ${gp_is_top_level})
 option(GP_BUILD_BENCH "Build gp-bench" ${gp_is_top_level})
+option(GP_BENCH_PEERS "Build the peers of gp-bench that need C++ or CUDA, as far as they are found"
+    ${gp_is_top_level})
 option(GP_BUILD_EXAMPLES "Build the examples" ${gp_is_top_level})
 option(GP_NVTX "Emit NVTX ranges from the trace sink" OFF)
 option(GP_WERROR "Turn warnings into errors" OFF)
@@ -36,3 +38,8 @@ endif()
 
 set(GP_SANITIZE "" CACHE STRING "Sanitizers: empty, address,undefined or thread")
 set_property(CACHE GP_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
+
+# A sanitizer's runtime has to be there before everything else; the peers are not gp's to check.
+if(GP_SANITIZE)
+    set(GP_BENCH_PEERS OFF)
+endif()
