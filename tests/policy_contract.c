@@ -404,6 +404,14 @@ static void operate(contract *self, size_t take_share)
     }
 }
 
+static void give_all(contract *self)
+{
+    while (self->block_count != 0) {
+        give_random(self);
+    }
+    require_everything(self);
+}
+
 static void walk(contract *self)
 {
     size_t take_share = 70;
@@ -413,6 +421,9 @@ static void walk(contract *self)
          self->operation++) {
         if (self->operation % OPERATIONS_A_PHASE == 0) {
             take_share = 30 + below(self, 50);
+            if (below(self, 16) == 0) {
+                give_all(self);
+            }
         }
         operate(self, take_share);
         require(self, usage_of(self).free_bytes == self->model.free_bytes,
@@ -423,12 +434,8 @@ static void walk(contract *self)
     }
 }
 
-static void give_all(contract *self)
+static void remove_all(contract *self)
 {
-    while (self->block_count != 0) {
-        give_random(self);
-    }
-    require_everything(self);
     for (size_t i = 0; i < SEGMENT_COUNT; i++) {
         remove_segment(self, i);
     }
@@ -450,6 +457,7 @@ static void run_all(contract *self)
     }
     walk(self);
     give_all(self);
+    remove_all(self);
 }
 
 policy_verdict policy_contract_check(const policy_contract_run *run)
