@@ -91,6 +91,7 @@ static void create(contract *self)
     gp_policy_params params = {
         .struct_bytes = sizeof(params),
         .large_bytes = 64 * KIB << 4 * below(self, 3),
+        .policy = self->ops,
     };
 
     self->large_bytes = params.large_bytes;

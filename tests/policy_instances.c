@@ -7,7 +7,11 @@
 
 policy_verdict policy_instances_check_create(const gp_policy_ops *ops)
 {
-    gp_policy_params params = {.struct_bytes = sizeof(params), .large_bytes = 1 << 20};
+    gp_policy_params params = {
+        .struct_bytes = sizeof(params),
+        .large_bytes = 1 << 20,
+        .policy = ops,
+    };
     gp_status status = GP_ERR_OUT_OF_HOST_MEMORY;
     policy_verdict verdict = {.holds = true};
     void *state = NULL;

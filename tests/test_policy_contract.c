@@ -17,10 +17,28 @@ typedef struct policy_under_test {
     policy_rule rule;
 } policy_under_test;
 
+static const gp_policy_ops *first_fit_below_best_fit(void)
+{
+    static gp_policy_ops ops;
+
+    ops = gp_policy_by_size(gp_policy_first_fit(), 32 << 10, gp_policy_best_fit());
+    return &ops;
+}
+
+static const gp_policy_ops *cache_first_between_others(void)
+{
+    static gp_policy_ops upper;
+    static gp_policy_ops ops;
+
+    upper = gp_policy_by_size(gp_policy_cache_first(), 256 << 10, gp_policy_best_fit());
+    ops = gp_policy_by_size(gp_policy_first_fit(), 4 << 10, &upper);
+    return &ops;
+}
+
 static const policy_under_test policies[] = {
-    {gp_policy_cache_first, POLICY_RULE_ANY},
-    {gp_policy_first_fit, POLICY_RULE_FIRST_FIT},
-    {gp_policy_best_fit, POLICY_RULE_BEST_FIT},
+    {gp_policy_cache_first, POLICY_RULE_ANY},      {gp_policy_first_fit, POLICY_RULE_FIRST_FIT},
+    {gp_policy_best_fit, POLICY_RULE_BEST_FIT},    {first_fit_below_best_fit, POLICY_RULE_ANY},
+    {cache_first_between_others, POLICY_RULE_ANY},
 };
 
 enum { POLICIES = sizeof(policies) / sizeof(policies[0]) };

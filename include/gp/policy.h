@@ -33,10 +33,15 @@ typedef struct gp_span {
     size_t bytes;   /**< Length, a multiple of GP_GRANULE_BYTES, not 0. */
 } gp_span;
 
+typedef struct gp_policy_ops gp_policy_ops;
+
 /** What a policy is told about the pool when an instance is made. */
 typedef struct gp_policy_params {
     uint32_t struct_bytes; /**< sizeof(gp_policy_params) of the pool. */
     size_t large_bytes;    /**< Requests above this are large: gp_pool_config. */
+
+    /** The table through which create() is called; lives as long as the instance. */
+    const gp_policy_ops *policy;
 } gp_policy_params;
 
 /** What an instance reports about its free memory. */
@@ -46,17 +51,28 @@ typedef struct gp_policy_usage {
     size_t metadata_bytes;     /**< Host memory of the instance. */
 } gp_policy_usage;
 
+/** Two policies, each for its range of sizes: see gp_policy_by_size(). */
+typedef struct gp_policy_split {
+    const gp_policy_ops *small; /**< For requests of up to up_to_bytes. */
+    size_t up_to_bytes;
+    const gp_policy_ops *large; /**< For longer ones. */
+} gp_policy_split;
+
 /**
  * A placement policy. A const table, returned by an accessor.
  *
  * The pool copies it at creation: slots after struct_bytes that a policy built
  * against an older header does not know are filled with defaults.
  */
-typedef struct gp_policy_ops {
+struct gp_policy_ops {
     uint32_t struct_bytes; /**< sizeof(gp_policy_ops) the policy was built with. */
     const char *name;      /**< Shown in statistics, traces and reports. */
 
-    /** Required. Make an instance. @return GP_OK or GP_ERR_OUT_OF_HOST_MEMORY. */
+    /**
+     * Required. Make an instance.
+     * @return GP_OK, GP_ERR_OUT_OF_HOST_MEMORY, or GP_ERR_INVALID_CONFIG for a policy
+     *         that finds itself badly put together.
+     */
     gp_status (*create)(void **state, const gp_policy_params *params);
 
     /** Required. Drop an instance, whatever it still holds. */
@@ -104,12 +120,19 @@ typedef struct gp_policy_ops {
      */
     void (*give)(void *state, gp_span span);
 
-    /** Required. Sum up the free memory. O(log n) or better. */
+    /** Required. Sum up the free memory. For statistics and checks; yet a lock is held. */
     void (*usage)(const void *state, gp_policy_usage *usage);
 
     /** Optional. Check every invariant of the instance; default: true. */
     bool (*is_valid)(const void *state);
-} gp_policy_ops;
+
+    /**
+     * Optional. What a policy made of two others is made of; nobody but gp_policy_by_size()
+     * needs it. It stands in the table, which the pool copies and create() is shown, so that
+     * such a policy needs neither a global variable nor an object that outlives the pool.
+     */
+    gp_policy_split split;
+};
 
 /**
  * The default policy. Small objects from slabs, requests up to large_bytes from
@@ -130,6 +153,53 @@ GP_API const gp_policy_ops *gp_policy_first_fit(void);
  * address: long spans last longest. O(log n), and host memory as gp_policy_first_fit().
  */
 GP_API const gp_policy_ops *gp_policy_best_fit(void);
+
+/**
+ * Two policies, chosen by the size of the request.
+ *
+ * Each segment is cut by one of the two at a time; a wholly free one changes over when the
+ * other needs it. A request for which its own policy finds no room goes to the other, so that
+ * nothing free lies idle for its size alone.
+ *
+ * @param small        For requests of up to @p up_to_bytes. The two tables must be there as
+ *                     long as the pools made with them, as those of accessors are.
+ * @param up_to_bytes  The longest request that is small here.
+ * @param large        For longer ones. Either may be made by gp_policy_by_size() itself.
+ *
+ * @return A table for gp_pool_config.policy. The pool copies it, so a local variable will do:
+ *
+ *         gp_policy_ops policy =
+ *             gp_policy_by_size(gp_policy_first_fit(), 1 << 20, gp_policy_best_fit());
+ *         config.policy = &policy;
+ *
+ *         If one of the two is NULL or lacks a required slot, gp_pool_create() returns
+ *         GP_ERR_INVALID_CONFIG.
+ */
+GP_API gp_policy_ops gp_policy_by_size(const gp_policy_ops *small, size_t up_to_bytes,
+                                       const gp_policy_ops *large);
+
+#ifndef __cplusplus
+/**
+ * The same as a pointer, for a place where the table need not have a name:
+ *
+ *     config.policy = GP_POLICY_BY_SIZE(gp_policy_first_fit(), 1 << 20, gp_policy_best_fit());
+ *
+ * The table lives up to the end of the block around it: call gp_pool_create() in there.
+ */
+#define GP_POLICY_BY_SIZE(small, up_to_bytes, large)                                               \
+    ((const gp_policy_ops[]){gp_policy_by_size((small), (up_to_bytes), (large))})
+#endif
+
+/**
+ * The function by which a shared library offers a policy, for programs that load one by path,
+ * as `gp-bench --policy ./libnext_fit.so`. docs/writing-a-policy.md shows the whole of one.
+ *
+ *     GP_API const gp_policy_ops *gp_policy_entry(void);
+ */
+#define GP_POLICY_ENTRY "gp_policy_entry"
+
+/** The type of that function. The table is there as long as the library is loaded. */
+typedef const gp_policy_ops *(*gp_policy_entry_function)(void);
 
 #ifdef __cplusplus
 }
