@@ -10,6 +10,7 @@ gp_status gp_commons_init(gp_commons *commons, gp_pool *pool)
     const gp_policy_params params = {
         .struct_bytes = sizeof(params),
         .large_bytes = GP_PAGE_BYTES,
+        .policy = &pool->policy,
     };
     gp_status status = pool->policy.create(&commons->policy, &params);
     if (status != GP_OK)

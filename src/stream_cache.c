@@ -16,6 +16,7 @@ gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_ca
     const gp_policy_params params = {
         .struct_bytes = sizeof(params),
         .large_bytes = pool->config.large_bytes,
+        .policy = &pool->policy,
     };
     gp_status status = pool->policy.create(&made->policy, &params);
     if (status != GP_OK) {
