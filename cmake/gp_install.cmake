@@ -7,7 +7,15 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/gp
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
 
-set(gp_installed gp_static)
+# For what is loaded into a program that has gp already, as a policy in a shared library.
+add_library(gp_headers INTERFACE)
+target_include_directories(gp_headers INTERFACE
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(gp_headers PROPERTIES EXPORT_NAME headers)
+add_library(gp::headers ALIAS gp_headers)
+
+set(gp_installed gp_headers gp_static)
 if(BUILD_SHARED_LIBS)
     list(APPEND gp_installed gp_shared)
 endif()
