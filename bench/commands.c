@@ -24,11 +24,57 @@ bool bench_command_can_write(const char *path)
     return fclose(file) == 0;
 }
 
+const device_ops *bench_command_open_study(bench_options *options)
+{
+    if (!bench_command_can_write(options->json) || !bench_command_can_write(options->html) ||
+        !bench_command_can_write(options->csv))
+        return NULL;
+    const device_ops *device = device_open(options->device, 0);
+    if (device == NULL) {
+        (void)bench_command_fail(BENCH_EXIT_FAILED, device_error());
+        return NULL;
+    }
+    if (device->kind == GP_BACKEND_SIM)
+        bench_lineup_leave_gpu_out(&options->lineup);
+    if (options->lineup.count > 0)
+        return device;
+    for (size_t i = 0; i < options->lineup.absent_count; i++)
+        (void)fprintf(stderr, "gp-bench: %s: %s\n", options->lineup.absent[i].name,
+                      options->lineup.absent[i].reason);
+    device->close(0);
+    return NULL;
+}
+
+static size_t find_contender(const bench_lineup *lineup, const char *name)
+{
+    for (size_t i = 0; i < lineup->count; i++) {
+        if (strcmp(lineup->contenders[i]->name, name) == 0)
+            return i;
+    }
+    return SIZE_MAX;
+}
+
+size_t bench_command_find_baseline(const bench_options *options)
+{
+    const char *name = options->baseline != NULL ? options->baseline : "native";
+    size_t found = find_contender(&options->lineup, name);
+    if (found == SIZE_MAX && options->baseline == NULL)
+        return 0;
+    if (found == SIZE_MAX)
+        (void)fprintf(stderr, "gp-bench: --baseline \"%s\" is not among what is measured\n", name);
+    return found;
+}
+
+int bench_command_written(bool sound, const char *path)
+{
+    if (sound)
+        return BENCH_EXIT_OK;
+    (void)fprintf(stderr, "gp-bench: %s: %s\n", path, strerror(errno));
+    return BENCH_EXIT_FAILED;
+}
+
 int bench_command_write_json(const bench_options *options, const bench_result *results,
                              size_t count)
 {
-    if (bench_report_json(results, count, options->json))
-        return BENCH_EXIT_OK;
-    (void)fprintf(stderr, "gp-bench: %s: %s\n", options->json, strerror(errno));
-    return BENCH_EXIT_FAILED;
+    return bench_command_written(bench_report_json(results, count, options->json), options->json);
 }

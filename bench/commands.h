@@ -10,12 +10,23 @@
 
 int bench_command_replay(int argc, char **argv);
 int bench_command_hit(int argc, char **argv);
+int bench_command_compare(int argc, char **argv);
 
 /* Say on standard error what went wrong; returns `exit_code`, to be passed on. */
 int bench_command_fail(int exit_code, const char *reason);
 
-/* Can the file for --json be written? To be asked before a long run, not after. */
+/* Can a file be written? To be asked before a long run, not after. */
 bool bench_command_can_write(const char *path);
+
+/* Can all files of a study be written, and is its device there? Leaves out of the
+ * line-up what needs another device. NULL, and said why, if not. */
+const device_ops *bench_command_open_study(bench_options *options);
+
+/* The baseline's index in the line-up; SIZE_MAX, and said so, if it is not there. */
+size_t bench_command_find_baseline(const bench_options *options);
+
+/* Say that a file could not be written, if it was not; returns the exit code. */
+int bench_command_written(bool sound, const char *path);
 
 /* Write results as JSON; returns the exit code. */
 int bench_command_write_json(const bench_options *options, const bench_result *results,

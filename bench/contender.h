@@ -57,6 +57,7 @@ typedef struct bench_contender_ops {
     const void *context; /* the implementation's own */
     bool has_modes;      /* attached and checked differ */
     bool passes_through; /* every call is a native call */
+    bool keeps_nothing;  /* holds just what is live, by its nature */
     bool needs_gpu;      /* does not run on the simulated device */
     bool is_slow;        /* calls of tens of microseconds: measured in fewer rounds */
 

@@ -3,6 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+const double bench_latency_shares[BENCH_QUANTILES] = {
+    0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9995, 0.9999,
+};
+
 bool bench_latency_create(bench_latency *latency, size_t capacity)
 {
     *latency = (bench_latency){0};
@@ -85,6 +89,8 @@ bool bench_latency_summarise(const bench_latency *first, size_t count, size_t st
     summary->p50 = percentile(all, filled, 0.5, ticks);
     summary->p99 = percentile(all, filled, 0.99, ticks);
     summary->p999 = percentile(all, filled, 0.999, ticks);
+    for (size_t i = 0; i < BENCH_QUANTILES; i++)
+        summary->quantiles[i] = percentile(all, filled, bench_latency_shares[i], ticks);
     summary->max = bench_ticks_to_ns(ticks, all[filled - 1]);
     free(all);
     return true;

@@ -17,10 +17,15 @@ typedef struct bench_latency {
     size_t capacity;
 } bench_latency;
 
+/* Points of a distribution, for plots: the shares are bench_latency_shares. */
+#define BENCH_QUANTILES 14
+extern const double bench_latency_shares[BENCH_QUANTILES];
+
 /* All in nanoseconds, the cost of the bracket taken off; 0 if nothing was recorded. */
 typedef struct bench_latency_summary {
     size_t count;
     double mean, p50, p99, p999, max;
+    double quantiles[BENCH_QUANTILES];
 } bench_latency_summary;
 
 /* Room for `capacity` calls, touched now so that recording takes no page fault. */

@@ -12,7 +12,19 @@
 
 /* ---- what is known ---- */
 
+/* The two that suit small and large requests, joined where gp itself changes over. */
+static const gp_policy_ops *policy_by_size(void)
+{
+    static gp_policy_ops policy;
+    if (policy.name == NULL)
+        policy = gp_policy_by_size(gp_policy_first_fit(), (size_t)1 << 20, gp_policy_best_fit());
+    return &policy;
+}
+
 static const gp_policy_ops *(*const policies[])(void) = {
+    gp_policy_first_fit,
+    gp_policy_best_fit,
+    policy_by_size,
     gp_policy_cache_first,
 };
 

@@ -15,17 +15,22 @@ typedef struct command {
 
 static char replay_name[] = "gp-bench replay";
 static char hit_name[] = "gp-bench hit";
+static char compare_name[] = "gp-bench compare";
 
 static const command commands[] = {
     {"replay", replay_name, bench_command_replay},
     {"hit", hit_name, bench_command_hit},
+    {"compare", compare_name, bench_command_compare},
 };
+
+#define COMMANDS "replay, hit or compare"
 
 static const char doc[] =
     "Measure how fast device memory is allocated and freed, and how much is held for it."
     "\vCommands:\n"
     "  replay   play recorded allocation traces\n"
-    "  hit      allocate and free in a loop\n\n"
+    "  hit      allocate and free in a loop\n"
+    "  compare  play traces with several policies and peers by turns\n\n"
     "gp-bench COMMAND --help lists the options of a command.";
 
 /* Only finds the command: what follows it is the command's own. */
@@ -39,7 +44,7 @@ static error_t parse_top(int key, char *argument, struct argp_state *state)
         state->next = state->argc;
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "a command is missing: replay or hit");
+        argp_error(state, "a command is missing: " COMMANDS);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -68,6 +73,6 @@ int main(int argc, char **argv)
             return commands[i].run(argc - first, argv + first);
         }
     }
-    (void)fprintf(stderr, "gp-bench: no command \"%s\": replay or hit\n", argv[first]);
+    (void)fprintf(stderr, "gp-bench: no command \"%s\": " COMMANDS "\n", argv[first]);
     return BENCH_EXIT_USAGE;
 }

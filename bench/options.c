@@ -1,6 +1,7 @@
 #include "options.h"
 
-#include <argp.h>
+#include "options_values.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +25,8 @@ enum {
 /* ---- values ---- */
 
 /* argp_error() does not return: it prints and exits. */
-static size_t parse_count(struct argp_state *state, const char *option, const char *text,
-                          size_t most)
+size_t bench_parse_count(struct argp_state *state, const char *option, const char *text,
+                         size_t most)
 {
     errno = 0;
     char *end = NULL;
@@ -35,12 +36,17 @@ static size_t parse_count(struct argp_state *state, const char *option, const ch
     return (size_t)value;
 }
 
-static void add_policy(struct argp_state *state, bench_lineup *lineup, const char *name)
+static void add_policy(struct argp_state *state, const bench_options *options, bench_lineup *lineup,
+                       const char *name)
 {
     switch (bench_lineup_add(lineup, name)) {
     case BENCH_LINEUP_ADDED:
         return;
     case BENCH_LINEUP_ABSENT:
+        /* A study says in its report what it had to do without; but a path that leads
+         * nowhere is a mistake. */
+        if (options->is_study && strchr(name, '/') == NULL)
+            return;
         argp_error(state, "--policy %s: %s", name, lineup->absent[lineup->absent_count - 1].reason);
         return;
     case BENCH_LINEUP_UNKNOWN:
@@ -58,7 +64,7 @@ static void parse_policies(struct argp_state *state, bench_options *options, cha
     options->lineup = (bench_lineup){0};
     char *rest = names;
     for (char *name = strsep(&rest, ","); name != NULL; name = strsep(&rest, ","))
-        add_policy(state, &options->lineup, name);
+        add_policy(state, options, &options->lineup, name);
 }
 
 static const char *parse_device(struct argp_state *state, const char *name)
@@ -86,7 +92,7 @@ static bool parse_per_stream(struct argp_state *state, const char *name)
     return false;
 }
 
-static void add_trace(struct argp_state *state, bench_options *options, const char *path)
+void bench_add_trace(struct argp_state *state, bench_options *options, const char *path)
 {
     /* There cannot be more traces than arguments. */
     if (options->traces == NULL)
@@ -98,11 +104,11 @@ static void add_trace(struct argp_state *state, bench_options *options, const ch
     options->traces[options->trace_count++] = path;
 }
 
-/* ---- options of both commands ---- */
+/* ---- options of all commands ---- */
 
 static const struct argp_option common_options[] = {
     {"policy", KEY_POLICY, "NAME[,NAME...]", 0,
-     "What to measure: policies of gp (default: cache-first), peers, or paths of plug-ins", 0},
+     "What to measure: policies of gp, peers, or paths of plug-ins", 0},
     {"device", KEY_DEVICE, "auto|cuda|sim", 0,
      "Where: auto (the default) takes the GPU if there is one, else the simulated device", 0},
     {"mode", KEY_MODE, "attached|checked", 0, "How gp's streams are used (default: attached)", 0},
@@ -131,9 +137,9 @@ static error_t parse_common(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const struct argp common_argp = {.options = common_options, .parser = parse_common};
+const struct argp bench_common_argp = {.options = common_options, .parser = parse_common};
 
-static const struct argp_child common_children[] = {{&common_argp, 0, NULL, 0}, {0}};
+static const struct argp_child common_children[] = {{&bench_common_argp, 0, NULL, 0}, {0}};
 
 static void set_defaults(bench_options *options)
 {
@@ -145,6 +151,24 @@ static void set_defaults(bench_options *options)
         .rounds = 11,
     };
     (void)bench_lineup_add(&options->lineup, "cache-first");
+}
+
+void bench_options_parse_study(const struct argp *argp, bench_options *options, int argc,
+                               char **argv)
+{
+    set_defaults(options);
+    options->is_study = true;
+    options->rounds = 5;
+    options->lineup = (bench_lineup){0};
+    for (size_t i = 0; i < 2; i++) {
+        options->thread_modes[i] = true;
+        options->loads[i] = true;
+    }
+    argp_err_exit_status = BENCH_EXIT_USAGE;
+    if (argp_parse(argp, argc, argv, 0, NULL, options) != 0)
+        exit(BENCH_EXIT_USAGE);
+    if (options->lineup.count + options->lineup.absent_count == 0)
+        bench_lineup_add_all(&options->lineup);
 }
 
 static void parse(const struct argp *argp, bench_options *options, int argc, char **argv)
@@ -176,13 +200,13 @@ static error_t parse_replay(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_TRACE:
     case ARGP_KEY_ARG: /* --trace A B C: the shell may have made many of one pattern */
-        add_trace(state, options, argument);
+        bench_add_trace(state, options, argument);
         return 0;
     case KEY_THREADS:
         options->per_stream = parse_per_stream(state, argument);
         return 0;
     case KEY_PASSES:
-        options->passes = parse_count(state, "--passes", argument, MAX_PASSES);
+        options->passes = bench_parse_count(state, "--passes", argument, MAX_PASSES);
         return 0;
     case KEY_KERNELS:
         options->kernels = true;
@@ -226,15 +250,15 @@ static error_t parse_hit(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = options;
         return 0;
     case KEY_THREADS:
-        options->threads = parse_count(state, "--threads", argument, BENCH_MAX_THREADS);
+        options->threads = bench_parse_count(state, "--threads", argument, BENCH_MAX_THREADS);
         return 0;
     case KEY_BYTES:
         options->bytes = strcmp(argument, "random") == 0
                              ? 0
-                             : parse_count(state, "--bytes", argument, (size_t)1 << 40);
+                             : bench_parse_count(state, "--bytes", argument, (size_t)1 << 40);
         return 0;
     case KEY_ROUNDS:
-        options->rounds = parse_count(state, "--rounds", argument, MAX_ROUNDS);
+        options->rounds = bench_parse_count(state, "--rounds", argument, MAX_ROUNDS);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

@@ -19,7 +19,7 @@ enum {
 #define BENCH_MAX_THREADS 256
 
 typedef struct bench_options {
-    /* both commands */
+    /* all commands */
     bench_lineup lineup;
     const char *device; /* "auto", "cuda" or "sim" */
     bench_mode mode;
@@ -35,7 +35,17 @@ typedef struct bench_options {
     /* hit */
     size_t threads;
     size_t bytes; /* 0: random */
+
+    /* hit and the studies: compare */
     size_t rounds;
+
+    /* studies */
+    bool is_study;
+    const char *baseline; /* Name of a contender; NULL: see --help. */
+    const char *html;     /* Path, or NULL. */
+    const char *csv;      /* Path, or NULL. */
+    bool thread_modes[2]; /* one, per-stream */
+    bool loads[2];        /* idle, kernels */
 } bench_options;
 
 /*
@@ -44,6 +54,7 @@ typedef struct bench_options {
  */
 void bench_options_parse_replay(bench_options *options, int argc, char **argv);
 void bench_options_parse_hit(bench_options *options, int argc, char **argv);
+void bench_options_parse_compare(bench_options *options, int argc, char **argv);
 
 void bench_options_destroy(bench_options *options);
 

@@ -8,11 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#ifndef GP_POLICY_ENTRY
-#define GP_POLICY_ENTRY "gp_policy_entry"
-#endif
-
-typedef const gp_policy_ops *(*policy_entry)(void);
 typedef const bench_contender_ops *(*peer_entry)(size_t index);
 
 /* POSIX makes dlsym's result a function's address; C has no cast for it. */
@@ -23,8 +18,8 @@ static bool find_symbol(void *library, const char *name, void *entry)
     return found != NULL;
 }
 
-static size_t take_policy(policy_entry entry, const bench_contender_ops **contenders, char *reason,
-                          size_t reason_chars)
+static size_t take_policy(gp_policy_entry_function entry, const bench_contender_ops **contenders,
+                          char *reason, size_t reason_chars)
 {
     const gp_policy_ops *policy = entry();
     if (policy == NULL || policy->name == NULL) {
@@ -59,7 +54,7 @@ static size_t take_peers(peer_entry entry, const bench_contender_ops **contender
 size_t bench_plugin_load(const char *path, const bench_contender_ops **contenders, size_t capacity,
                          char *reason, size_t reason_chars)
 {
-    policy_entry policy = NULL;
+    gp_policy_entry_function policy = NULL;
     peer_entry peer = NULL;
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) {

@@ -118,6 +118,7 @@ const bench_contender_ops *bench_peer_cuda_malloc(void)
         .struct_bytes = sizeof(ops),
         .name = "cuda-malloc",
         .passes_through = true,
+        .keeps_nothing = true,
         .is_slow = true,
         .open = plain_open,
         .close = plain_close,
