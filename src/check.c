@@ -23,8 +23,8 @@ typedef struct tally {
 
 static gp_status broken(const char *what, uint64_t found, uint64_t expected)
 {
-    return gp_error_set(GP_ERR_INTERNAL, "invariant broken: %s: found %llu, expected %llu",
-                        what, (unsigned long long)found, (unsigned long long)expected);
+    return gp_error_set(GP_ERR_INTERNAL, "invariant broken: %s: found %llu, expected %llu", what,
+                        (unsigned long long)found, (unsigned long long)expected);
 }
 
 static gp_status expect(const char *what, uint64_t found, uint64_t expected)

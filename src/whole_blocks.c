@@ -42,7 +42,7 @@ static void remove_at(gp_whole_blocks *whole, uint32_t place, uint32_t count)
     const uint32_t all = gp_whole_blocks_count(whole);
     const uint32_t rest = all - next;
     memmove(&whole->units[place], &whole->units[next], rest * sizeof(whole->units[0]));
-    memmove(&whole->pages[place], &whole->pages[next], rest * sizeof(whole->pages[0]));
+    memmove(&whole->pages[place], &whole->pages[next], rest * sizeof(gp_page *));
     memmove(&whole->gives[place], &whole->gives[next], rest * sizeof(whole->gives[0]));
     set_count(whole, all - count);
 }
