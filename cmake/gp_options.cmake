@@ -21,6 +21,7 @@ option(GP_BUILD_BENCH "Build gp-bench" ${gp_is_top_level})
 option(GP_BENCH_PEERS "Build the peers of gp-bench that need C++ or CUDA, as far as they are found"
     ${gp_is_top_level})
 option(GP_BUILD_EXAMPLES "Build the examples" ${gp_is_top_level})
+option(GP_FUZZ "Build the fuzz targets, with clang" OFF)
 option(GP_NVTX "Emit NVTX ranges from the trace sink" OFF)
 option(GP_WERROR "Turn warnings into errors" OFF)
 
@@ -42,4 +43,8 @@ set_property(CACHE GP_SANITIZE PROPERTY STRINGS "" "address,undefined" "thread")
 # A sanitizer's runtime has to be there before everything else; the peers are not gp's to check.
 if(GP_SANITIZE)
     set(GP_BENCH_PEERS OFF)
+endif()
+
+if(GP_FUZZ AND NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "GP_FUZZ needs libFuzzer: build with clang")
 endif()

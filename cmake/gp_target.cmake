@@ -25,6 +25,10 @@ function(gp_set_flags target)
         $<$<BOOL:${GP_WERROR}>:-Werror>)
     target_link_libraries(${target} PRIVATE Threads::Threads)
 
+    if(GP_FUZZ)
+        # Lets the fuzzer see which way each branch went; its own main() is linked where it is used.
+        target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
     if(GP_SANITIZE)
         set(flags -fsanitize=${GP_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
         target_compile_options(${target} PRIVATE ${flags})
