@@ -5,7 +5,6 @@
 #include "span_model.h"
 
 #include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,25 +42,14 @@ typedef struct contract {
     policy_verdict verdict;
 } contract;
 
-static void say(policy_verdict *verdict, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void say(policy_verdict *verdict, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    (void)vsnprintf(verdict->text, sizeof(verdict->text), format, arguments);
-    va_end(arguments);
-    verdict->holds = false;
-}
-
 static void require(contract *self, bool holds, const char *promise)
 {
     if (!holds) {
         malloc_fault_off();
-        say(&self->verdict, "policy %s, seed %llu, operation %zu: broken: %s", self->ops->name,
-            (unsigned long long)self->run->seed, self->operation, promise);
+        self->verdict.holds = false;
+        (void)snprintf(self->verdict.text, sizeof(self->verdict.text),
+                       "policy %s, seed %llu, operation %zu: broken: %s", self->ops->name,
+                       (unsigned long long)self->run->seed, self->operation, promise);
         longjmp(self->broken, 1);
     }
 }
@@ -464,10 +452,9 @@ static void run_all(contract *self)
 policy_verdict policy_contract_check(const policy_contract_run *run)
 {
     contract *self = calloc(1, sizeof(*self));
-    policy_verdict verdict = {0};
+    policy_verdict verdict = {.text = "no host memory for the test itself"};
 
     if (self == NULL) {
-        say(&verdict, "no host memory for the test itself");
         return verdict;
     }
     self->run = run;
