@@ -28,6 +28,12 @@ bool gp_stream_cache_drain_locked(gp_stream_cache *cache);
 bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit, bool spare,
                                          gp_span *span);
 
+/* Join the oldest `count` whole blocks in the heap. */
+void gp_stream_cache_join_oldest_locked(gp_stream_cache *cache, uint32_t count);
+
+/* Take a block of just the size out of what waits for this stream's own work only. */
+bool gp_stream_cache_take_waiting_locked(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
+
 /* Size of the block in a slot. */
 size_t gp_slot_bytes(gp_slot slot);
 

@@ -1,0 +1,93 @@
+/*
+ * What leaves a stream cache for the commons, once the device is past it.
+ */
+#include "address_table.h"
+#include "pool.h"
+#include "stream_cache_internal.h"
+
+/* Spans that a commons takes in under one lock: a few, since others wait for it meanwhile. */
+#define SPANS_A_HOLD 4
+
+/* Where spans go, one commons' lock held from one to the next: most are of one. */
+typedef struct departure {
+    gp_commons *commons; /* Locked; NULL: none is. */
+    uint32_t held;       /* Spans since it was locked. */
+    bool moved;
+} departure;
+
+static void let_go(departure *self)
+{
+    if (self->commons != NULL)
+        gp_commons_unlock(self->commons);
+    self->commons = NULL;
+    self->held = 0;
+}
+
+static void depart(void *user, gp_page *page, size_t bytes)
+{
+    departure *self = user;
+    gp_commons *commons = gp_address_table_segment(page->base)->commons;
+    gp_record_set(gp_page_record(page, page->base), GP_CLASS_LARGE | GP_STATE_FREED);
+    if (commons != self->commons || self->held == SPANS_A_HOLD) {
+        let_go(self);
+        gp_commons_lock(commons);
+        self->commons = commons;
+    }
+    self->held++;
+    gp_commons_give_locked(commons, (gp_span){.base = page->base, .bytes = bytes});
+    self->moved = true;
+}
+
+static bool end_departure(departure *self)
+{
+    let_go(self);
+    return self->moved;
+}
+
+static void note_completed_locked(gp_stream_cache *cache, uint64_t limit)
+{
+    if (limit > cache->completed_gives)
+        cache->completed_gives = limit;
+    if (limit >= gp_counter_get(&cache->gives))
+        gp_counter_set(&cache->uncovered_bytes, 0);
+}
+
+static void depart_oldest_locked(gp_stream_cache *cache, uint32_t count, departure *to_commons)
+{
+    gp_whole_blocks *whole = &cache->whole;
+    for (uint32_t i = 0; i < count; i++)
+        depart(to_commons, whole->pages[i], gp_whole_blocks_bytes_at(whole, i));
+    gp_whole_blocks_drop(whole, count);
+}
+
+void gp_stream_cache_settle(gp_stream_cache *cache, uint64_t limit)
+{
+    departure to_commons = {.commons = NULL};
+    gp_stream_cache_lock(cache);
+    note_completed_locked(cache, limit);
+    const uint32_t surplus = gp_whole_blocks_surplus(&cache->whole);
+    const uint32_t older = gp_whole_blocks_older(&cache->whole, limit);
+    depart_oldest_locked(cache, surplus < older ? surplus : older, &to_commons);
+    if (surplus > older)
+        gp_stream_cache_join_oldest_locked(cache, surplus - older);
+    gp_stream_heap_take_old(&cache->large, limit, depart, &to_commons);
+    gp_counter_set(&cache->settled_bytes, gp_counter_get(&cache->large.bytes));
+    gp_stream_cache_unlock(cache);
+    (void)end_departure(&to_commons);
+}
+
+bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit)
+{
+    departure to_commons = {.commons = NULL};
+    gp_span chunk;
+    gp_stream_cache_lock(cache);
+    note_completed_locked(cache, limit);
+    depart_oldest_locked(cache, gp_whole_blocks_older(&cache->whole, limit), &to_commons);
+    gp_stream_heap_take_old(&cache->large, limit, depart, &to_commons);
+    gp_stream_heap_take_old(&cache->spare, limit, depart, &to_commons);
+    while (gp_stream_cache_remove_chunk_locked(cache, limit, false, &chunk))
+        depart(&to_commons, gp_address_table_page(chunk.base), chunk.bytes);
+    gp_counter_set(&cache->settled_bytes, gp_counter_get(&cache->large.bytes));
+    gp_stream_cache_unlock(cache);
+    return end_departure(&to_commons);
+}
