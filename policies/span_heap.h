@@ -28,6 +28,7 @@ struct gp_heap_segment {
     gp_span span;              /* First: found by address as that. */
     struct gp_free_spans free; /* In order of address. */
     size_t free_bytes;         /* Their sum. */
+    gp_index_segment index;    /* The index's own. */
     LIST_ENTRY(gp_heap_segment) all;
 };
 

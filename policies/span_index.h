@@ -18,8 +18,14 @@ typedef struct gp_span_node {
     gp_heap_segment *segment;
     RB_ENTRY(gp_span_node) by_address; /* Among the free spans of the segment. */
     RB_ENTRY(gp_span_node) by_index;   /* The index's own. */
-    size_t longest_bytes;              /* The index's own: of all spans below by_index. */
+    size_t longest_bytes;              /* The index's own: of the subtree by_index. */
 } gp_span_node;
+
+/* What an index knows of a segment, zero at first. */
+typedef struct gp_index_segment {
+    gp_span_node *root;   /* Of the tree of its free spans. */
+    gp_span_node summary; /* The longest of them, as a span at the segment's base. */
+} gp_index_segment;
 
 typedef struct gp_span_index_ops {
     /* @return NULL: malloc failed. */

@@ -120,6 +120,7 @@ Test(policy_fit, first_fit_finds_what_follows_a_span_among_many)
 {
     enum { COUNT = 3000 };
     static gp_span_node nodes[COUNT];
+    static gp_heap_segment segments[COUNT / 100];
     uint64_t seed = 7;
     gp_span_heap heap;
     create(gp_policy_first_fit());
@@ -127,6 +128,8 @@ Test(policy_fit, first_fit_finds_what_follows_a_span_among_many)
     for (size_t i = 0; i < COUNT; i++) {
         size_t bytes = GP_GRANULE_BYTES * (1 + seeded_random_below(&seed, 1000));
         nodes[i].span = (gp_span){first_base + i * MIB, bytes};
+        nodes[i].segment = &segments[i / 100];
+        nodes[i].segment->span.base = first_base + i / 100 * 100 * MIB;
         heap.index_ops->insert(heap.index, &nodes[i]);
     }
 
