@@ -3,31 +3,7 @@
 #include "hit.h"
 #include "report.h"
 
-#include "gp/sim.h"
-
 #include <stdio.h>
-
-/*
- * On the simulated device the hazard checker hears of every allocation, which
- * costs more than a hit. `replay` checks for hazards; here the hot path is to be
- * the one that a user's program has.
- */
-static bool silence_checker(const device_ops *device)
-{
-    gp_sim_config config;
-    gp_sim_config_init(&config);
-    config.check_hazards = false;
-    device->close(0);
-    if (gp_sim_reset(&config) != GP_OK) {
-        (void)bench_command_fail(BENCH_EXIT_FAILED, gp_last_error());
-        return false;
-    }
-    if (device->open(0) != DEVICE_OK) {
-        (void)bench_command_fail(BENCH_EXIT_FAILED, device_error());
-        return false;
-    }
-    return true;
-}
 
 static int hit_and_report(const bench_options *options, const device_ops *device)
 {
@@ -61,7 +37,7 @@ static int open_and_run(const bench_options *options)
     const device_ops *device = device_open(options->device, 0);
     if (device == NULL)
         return bench_command_fail(BENCH_EXIT_FAILED, device_error());
-    if (device->kind == GP_BACKEND_SIM && !silence_checker(device))
+    if (!bench_command_silence_checker(device))
         return BENCH_EXIT_FAILED;
     int code = hit_and_report(options, device);
     device->close(0);

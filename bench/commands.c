@@ -2,6 +2,8 @@
 
 #include "report.h"
 
+#include "gp/sim.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +65,25 @@ size_t bench_command_find_baseline(const bench_options *options)
     if (found == SIZE_MAX)
         (void)fprintf(stderr, "gp-bench: --baseline \"%s\" is not among what is measured\n", name);
     return found;
+}
+
+bool bench_command_silence_checker(const device_ops *device)
+{
+    gp_sim_config config;
+    if (device->kind != GP_BACKEND_SIM)
+        return true;
+    gp_sim_config_init(&config);
+    config.check_hazards = false;
+    device->close(0);
+    if (gp_sim_reset(&config) != GP_OK) {
+        (void)bench_command_fail(BENCH_EXIT_FAILED, gp_last_error());
+        return false;
+    }
+    if (device->open(0) != DEVICE_OK) {
+        (void)bench_command_fail(BENCH_EXIT_FAILED, device_error());
+        return false;
+    }
+    return true;
 }
 
 int bench_command_written(bool sound, const char *path)

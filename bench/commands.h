@@ -11,6 +11,8 @@
 int bench_command_replay(int argc, char **argv);
 int bench_command_hit(int argc, char **argv);
 int bench_command_compare(int argc, char **argv);
+int bench_command_scale(int argc, char **argv);
+int bench_command_fragment(int argc, char **argv);
 
 /* Say on standard error what went wrong; returns `exit_code`, to be passed on. */
 int bench_command_fail(int exit_code, const char *reason);
@@ -21,6 +23,14 @@ bool bench_command_can_write(const char *path);
 /* Can all files of a study be written, and is its device there? Leaves out of the
  * line-up what needs another device. NULL, and said why, if not. */
 const device_ops *bench_command_open_study(bench_options *options);
+
+/*
+ * On the simulated device the hazard checker hears of every allocation, which costs
+ * more than a hit. replay and compare check for hazards; where the hot path is to be
+ * the one that a user's program has, it is switched off. False, and said why, if that
+ * fails. Nothing on a GPU.
+ */
+bool bench_command_silence_checker(const device_ops *device);
 
 /* The baseline's index in the line-up; SIZE_MAX, and said so, if it is not there. */
 size_t bench_command_find_baseline(const bench_options *options);

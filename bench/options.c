@@ -164,6 +164,13 @@ void bench_options_parse_study(const struct argp *argp, bench_options *options, 
         options->thread_modes[i] = true;
         options->loads[i] = true;
     }
+    for (size_t i = 0; i < BENCH_AXIS_COUNT; i++)
+        options->axes[i] = true;
+    options->most[BENCH_AXIS_THREADS] = 64;
+    options->most[BENCH_AXIS_STREAMS] = 1024;
+    options->most[BENCH_AXIS_LIVE] = 1000000;
+    options->operations = 10000000;
+    options->live_bytes = (size_t)512 << 20;
     argp_err_exit_status = BENCH_EXIT_USAGE;
     if (argp_parse(argp, argc, argv, 0, NULL, options) != 0)
         exit(BENCH_EXIT_USAGE);

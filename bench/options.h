@@ -5,6 +5,7 @@
 #define GP_BENCH_OPTIONS_H
 
 #include "lineup.h"
+#include "scale.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,16 +37,20 @@ typedef struct bench_options {
     size_t threads;
     size_t bytes; /* 0: random */
 
-    /* hit and the studies: compare */
+    /* hit and the studies, which are compare, scale and fragment */
     size_t rounds;
 
     /* studies */
     bool is_study;
-    const char *baseline; /* Name of a contender; NULL: see --help. */
-    const char *html;     /* Path, or NULL. */
-    const char *csv;      /* Path, or NULL. */
-    bool thread_modes[2]; /* one, per-stream */
-    bool loads[2];        /* idle, kernels */
+    const char *baseline;          /* Name of a contender; NULL: see --help. */
+    const char *html;              /* Path, or NULL. */
+    const char *csv;               /* Path, or NULL. */
+    bool axes[BENCH_AXIS_COUNT];   /* of scale */
+    size_t most[BENCH_AXIS_COUNT]; /* where each of them ends */
+    size_t operations;             /* of fragment */
+    size_t live_bytes;             /* likewise */
+    bool thread_modes[2];          /* one, per-stream */
+    bool loads[2];                 /* idle, kernels */
 } bench_options;
 
 /*
@@ -55,6 +60,8 @@ typedef struct bench_options {
 void bench_options_parse_replay(bench_options *options, int argc, char **argv);
 void bench_options_parse_hit(bench_options *options, int argc, char **argv);
 void bench_options_parse_compare(bench_options *options, int argc, char **argv);
+void bench_options_parse_scale(bench_options *options, int argc, char **argv);
+void bench_options_parse_fragment(bench_options *options, int argc, char **argv);
 
 void bench_options_destroy(bench_options *options);
 

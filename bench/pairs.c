@@ -1,37 +1,22 @@
 #include "pairs.h"
 
-#include <math.h>
+#include "random.h"
+
 #include <string.h>
-
-/* xorshift64*: repeatable on every machine, which rand() is not. */
-static uint64_t draw(uint64_t *state)
-{
-    *state ^= *state >> 12;
-    *state ^= *state << 25;
-    *state ^= *state >> 27;
-    return *state * UINT64_C(0x2545f4914f6cdd1d);
-}
-
-/* As likely between 1 and 2 KiB as between 512 KiB and 1 MiB. */
-static size_t draw_bytes(uint64_t *state)
-{
-    double share = (double)(draw(state) >> 11) / 9007199254740992.0; /* 2^53: in [0, 1) */
-    double low = log2((double)BENCH_PAIRS_MIN_BYTES);
-    double high = log2((double)BENCH_PAIRS_MAX_BYTES);
-    return (size_t)exp2(low + share * (high - low));
-}
 
 void bench_pairs_init(bench_pairs *pairs, size_t fixed_bytes, uint64_t seed)
 {
     memset(pairs, 0, sizeof(*pairs));
     pairs->fixed_bytes = fixed_bytes;
-    /* Spread out, so that neighbouring seeds start far apart; never 0. */
-    uint64_t state = (seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    bench_random state = bench_random_seed(seed);
     for (size_t i = 0; i < BENCH_PAIRS_STEPS; i++) {
-        pairs->bytes[i] = fixed_bytes != 0 ? fixed_bytes : draw_bytes(&state);
+        pairs->bytes[i] = fixed_bytes != 0 ? fixed_bytes
+                                           : bench_random_bytes(&state, BENCH_PAIRS_MIN_BYTES,
+                                                                BENCH_PAIRS_MAX_BYTES);
         /* The first round of steps fills every slot once. */
         pairs->slots[i] =
-            (uint8_t)(i < BENCH_PAIRS_LIVE ? i : (draw(&state) >> 32) % BENCH_PAIRS_LIVE);
+            (uint8_t)(i < BENCH_PAIRS_LIVE ? i
+                                           : (bench_random_next(&state) >> 32) % BENCH_PAIRS_LIVE);
     }
 }
 
