@@ -161,6 +161,9 @@ GP_API const gp_policy_ops *gp_policy_best_fit(void);
  * other needs it. A request for which its own policy finds no room goes to the other, so that
  * nothing free lies idle for its size alone.
  *
+ * A split at gp_pool_config.large_bytes costs no memory: a pool cuts small and large blocks
+ * from different segments anyway. One below it may cost each stream a chunk more.
+ *
  * @param small        For requests of up to @p up_to_bytes. The two tables must be there as
  *                     long as the pools made with them, as those of accessors are.
  * @param up_to_bytes  The longest request that is small here.
