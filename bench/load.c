@@ -10,8 +10,11 @@
 #define MEDIUM_HIGH ((size_t)256 << 10)
 #define MEDIUM_ONE_IN 32
 
-#define WARM_PAIRS ((size_t)20000)
-#define SLOW_WARM_PAIRS ((size_t)200)
+/* Of a round, at least. */
+#define PAIRS ((size_t)20000)
+#define PAIRS_A_THREAD ((size_t)2000)
+#define PAIRS_A_STREAM ((size_t)100)
+#define SLOW_PAIRS ((size_t)500)
 
 static bool fail(bench_load *load, const char *call, const char *reason)
 {
@@ -122,6 +125,19 @@ static bool run_job(bench_load *load, bench_crew_job job)
 
 /* ---- rounds ---- */
 
+static size_t larger(size_t one, size_t other)
+{
+    return one > other ? one : other;
+}
+
+static size_t pairs_of_round(const bench_load *load)
+{
+    if (load->contender->ops->is_slow)
+        return larger(SLOW_PAIRS, load->size.threads);
+    return larger(PAIRS,
+                  larger(load->size.threads * PAIRS_A_THREAD, load->size.streams * PAIRS_A_STREAM));
+}
+
 static bool make_room(bench_load *load)
 {
     for (size_t i = 0; i < load->size.threads; i++) {
@@ -137,11 +153,10 @@ static bool make_room(bench_load *load)
     return true;
 }
 
-bool bench_load_run(bench_load *load, size_t pairs, const bench_ticks *ticks,
-                    bench_load_round *round)
+bool bench_load_run(bench_load *load, const bench_ticks *ticks, bench_load_round *round)
 {
     const bench_loader *loaders = load->loaders;
-    load->pairs = (pairs + load->size.threads - 1) / load->size.threads;
+    load->pairs = pairs_of_round(load) / load->size.threads;
     if (!make_room(load) || !run_job(load, replace_job))
         return false;
     return (bench_latency_summarise(&loaders->allocs, load->size.threads, sizeof(*loaders), ticks,
@@ -151,14 +166,13 @@ bool bench_load_run(bench_load *load, size_t pairs, const bench_ticks *ticks,
            fail(load, "load", "out of memory");
 }
 
-/* Half of what is live has been replaced once: the places of blocks are no longer those of
- * an empty pool. */
+/* As many as are live: the places of blocks are no longer those of an empty pool. */
 static bool warm_up(bench_load *load)
 {
-    size_t pairs = load->size.live / 2 > WARM_PAIRS ? load->size.live / 2 : WARM_PAIRS;
-    if (load->contender->ops->is_slow)
-        pairs = SLOW_WARM_PAIRS;
-    load->pairs = (pairs + load->size.threads - 1) / load->size.threads;
+    size_t pairs = pairs_of_round(load);
+    if (!load->contender->ops->is_slow)
+        pairs = larger(pairs, load->size.live);
+    load->pairs = pairs / load->size.threads;
     return run_job(load, replace_job);
 }
 

@@ -60,9 +60,8 @@ typedef struct bench_load_round {
 bool bench_load_open(bench_load *load, const bench_contender_ops *ops, const device_ops *device,
                      bench_mode mode, bench_load_size size);
 
-/* Replace `pairs` blocks, by all threads together. */
-bool bench_load_run(bench_load *load, size_t pairs, const bench_ticks *ticks,
-                    bench_load_round *round);
+/* Replace blocks: so many that every thread and every stream has a fair number. */
+bool bench_load_run(bench_load *load, const bench_ticks *ticks, bench_load_round *round);
 
 void bench_load_close(bench_load *load);
 

@@ -2,7 +2,17 @@
 
 #include "json_fields.h"
 
-/* ---- growth ---- */
+/* ---- figures ---- */
+
+double bench_scale_mean(const bench_scale_cell *cell)
+{
+    return cell->pair_ns.median;
+}
+
+double bench_scale_p50(const bench_scale_cell *cell)
+{
+    return cell->pair_p50.median;
+}
 
 size_t bench_scaling_axis_points(const bench_scaling *scaling, size_t first)
 {
@@ -12,24 +22,27 @@ size_t bench_scaling_axis_points(const bench_scaling *scaling, size_t first)
     return end - first;
 }
 
-double bench_scaling_growth(const bench_scaling *scaling, size_t point, size_t contender)
+double bench_scaling_growth(const bench_scaling *scaling, size_t point, size_t contender,
+                            bench_scale_figure get)
 {
     size_t first = point;
     while (first > 0 && scaling->points[first - 1].axis == scaling->points[point].axis)
         first--;
     const bench_scale_cell *from = &scaling->points[first].cells[contender];
     const bench_scale_cell *to = &scaling->points[point].cells[contender];
-    if (from->failed || to->failed || from->pair_ns.median <= 0.0)
+    if (from->failed || to->failed || get(from) <= 0.0)
         return 0.0;
-    return to->pair_ns.median / from->pair_ns.median;
+    return get(to) / get(from);
 }
 
 /* ---- for people ---- */
 
-static void print_axis(const bench_scaling *scaling, size_t first, size_t count, FILE *out)
+static void print_axis(const bench_scaling *scaling, size_t first, const char *what,
+                       bench_scale_figure get, FILE *out)
 {
-    (void)fprintf(out, "\nns a pair, by %s\n  %-14s", bench_axis_name(scaling->points[first].axis),
-                  "policy");
+    size_t count = bench_scaling_axis_points(scaling, first);
+    (void)fprintf(out, "\nns a pair by %s, %s\n  %-14s",
+                  bench_axis_name(scaling->points[first].axis), what, "policy");
     for (size_t i = first; i < first + count; i++)
         (void)fprintf(out, " %8zu", scaling->points[i].value);
     (void)fprintf(out, " %10s\n", "last/first");
@@ -40,9 +53,9 @@ static void print_axis(const bench_scaling *scaling, size_t first, size_t count,
             if (cell->failed)
                 (void)fprintf(out, " %8s", "failed");
             else
-                (void)fprintf(out, " %8.0f", cell->pair_ns.median);
+                (void)fprintf(out, " %8.0f", get(cell));
         }
-        (void)fprintf(out, " %10.2f\n", bench_scaling_growth(scaling, first + count - 1, j));
+        (void)fprintf(out, " %10.2f\n", bench_scaling_growth(scaling, first + count - 1, j, get));
     }
 }
 
@@ -56,8 +69,10 @@ void bench_report_scale_table(const bench_scaling *scaling, FILE *out)
     for (size_t i = 0; i < scaling->lineup->absent_count; i++)
         (void)fprintf(out, "not measured: %s (%s)\n", scaling->lineup->absent[i].name,
                       scaling->lineup->absent[i].reason);
-    for (size_t i = 0; i < scaling->count; i += bench_scaling_axis_points(scaling, i))
-        print_axis(scaling, i, bench_scaling_axis_points(scaling, i), out);
+    for (size_t i = 0; i < scaling->count; i += bench_scaling_axis_points(scaling, i)) {
+        print_axis(scaling, i, "mean", bench_scale_mean, out);
+        print_axis(scaling, i, "median", bench_scale_p50, out);
+    }
 }
 
 /* ---- for programs ---- */
@@ -84,7 +99,7 @@ static json_t *cell_to_json(const bench_scaling *scaling, size_t point, size_t c
     bench_json_put(object, "pair_ns_p50", json_real(cell->pair_p50.median));
     bench_json_put(object, "alloc_ns_p99", json_real(cell->alloc_p99.median));
     bench_json_put(object, "free_ns_p99", json_real(cell->free_p99.median));
-    double growth = bench_scaling_growth(scaling, point, contender);
+    double growth = bench_scaling_growth(scaling, point, contender, bench_scale_mean);
     bench_json_put(object, "pair_over_first", growth > 0.0 ? json_real(growth) : json_null());
     bench_json_put_text(object, "baseline", scaling->lineup->contenders[scaling->baseline]->name);
     bench_json_put(object, "pair_over_baseline",

@@ -38,7 +38,13 @@ bool bench_report_scale_html(const bench_scaling *scaling, const char *path);
 /* How many points from `first` on are of the same axis. */
 size_t bench_scaling_axis_points(const bench_scaling *scaling, size_t first);
 
-/* pair_ns at a point by that at the first point of its axis; 0 if one of them failed. */
-double bench_scaling_growth(const bench_scaling *scaling, size_t point, size_t contender);
+/* A figure of a cell: the mean of a pair, or the sum of the medians of its two calls. */
+typedef double (*bench_scale_figure)(const bench_scale_cell *cell);
+double bench_scale_mean(const bench_scale_cell *cell);
+double bench_scale_p50(const bench_scale_cell *cell);
+
+/* A figure at a point by that at the first point of its axis; 0 if one of them failed. */
+double bench_scaling_growth(const bench_scaling *scaling, size_t point, size_t contender,
+                            bench_scale_figure get);
 
 #endif

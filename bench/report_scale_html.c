@@ -13,20 +13,23 @@ static const char *const headings[BENCH_AXIS_COUNT] = {
     "Live blocks of one thread on one stream",
 };
 
-static double least_of(const bench_scaling *scaling, const bench_scale_point *point)
+static double least_of(const bench_scaling *scaling, const bench_scale_point *point,
+                       bench_scale_figure get)
 {
     double least = INFINITY;
     for (size_t i = 0; i < scaling->lineup->count; i++) {
         const bench_scale_cell *cell = &point->cells[i];
-        if (!cell->failed && cell->pair_ns.median < least)
-            least = cell->pair_ns.median;
+        if (!cell->failed && get(cell) < least)
+            least = get(cell);
     }
     return least;
 }
 
-static void write_table(const bench_scaling *scaling, size_t first, size_t count, FILE *out)
+static void write_table(const bench_scaling *scaling, size_t first, const char *heading,
+                        bench_scale_figure get, FILE *out)
 {
-    (void)fputs("<div class=\"wide\"><table><tr><th>ns a pair</th>", out);
+    size_t count = bench_scaling_axis_points(scaling, first);
+    (void)fprintf(out, "<div class=\"wide\"><table><tr><th>%s</th>", heading);
     for (size_t i = first; i < first + count; i++)
         (void)fprintf(out, "<th>%zu</th>", scaling->points[i].value);
     (void)fputs("<th>last/first</th></tr>\n", out);
@@ -38,10 +41,10 @@ static void write_table(const bench_scaling *scaling, size_t first, size_t count
             if (cell->failed)
                 (void)fputs("<td>failed</td>", out);
             else
-                bench_html_number(out, cell->pair_ns.median, 0,
-                                  cell->pair_ns.median <= least_of(scaling, &scaling->points[i]));
+                bench_html_number(out, get(cell), 0,
+                                  get(cell) <= least_of(scaling, &scaling->points[i], get));
         }
-        bench_html_number(out, bench_scaling_growth(scaling, first + count - 1, j), 2, false);
+        bench_html_number(out, bench_scaling_growth(scaling, first + count - 1, j, get), 2, false);
         (void)fputs("</tr>\n", out);
     }
     (void)fputs("</table></div>\n", out);
@@ -99,10 +102,10 @@ static void write_page(const bench_scaling *scaling, FILE *out)
                     out);
     bench_html_absent(out, scaling->lineup);
     for (size_t i = 0; i < scaling->count; i += bench_scaling_axis_points(scaling, i)) {
-        size_t count = bench_scaling_axis_points(scaling, i);
         bench_html_element(out, "h2", headings[scaling->points[i].axis]);
-        write_table(scaling, i, count, out);
-        write_chart(scaling, i, count, out);
+        write_table(scaling, i, "ns a pair, mean", bench_scale_mean, out);
+        write_table(scaling, i, "ns a pair, median", bench_scale_p50, out);
+        write_chart(scaling, i, bench_scaling_axis_points(scaling, i), out);
     }
     bench_html_end(out);
 }

@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PAIRS ((size_t)20000)
-#define SLOW_PAIRS ((size_t)500)
 #define LIVE_OF_A_THREAD ((size_t)64)
 #define LIVE_ON_STREAMS ((size_t)4096)
 
@@ -78,12 +76,10 @@ static void open_all(scale_run *run, bench_load_size size)
 
 static void play_all(scale_run *run)
 {
-    const bench_lineup *lineup = run->scale->lineup;
     for (size_t round = 0; round < run->scale->rounds; round++) {
-        for (size_t i = 0; i < lineup->count; i++) {
-            size_t pairs = lineup->contenders[i]->is_slow ? SLOW_PAIRS : PAIRS;
+        for (size_t i = 0; i < run->scale->lineup->count; i++) {
             if (!run->cells[i].failed &&
-                !bench_load_run(&run->loads[i], pairs, run->scale->ticks, round_of(run, i, round)))
+                !bench_load_run(&run->loads[i], run->scale->ticks, round_of(run, i, round)))
                 keep_failure(run, i);
         }
         bench_progress_update(run->scale->progress, round + 1);
