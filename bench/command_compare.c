@@ -25,6 +25,8 @@ static bool make_comparison(bench_comparison *comparison, const bench_options *o
 {
     comparison->count =
         options->trace_count * mode_count(options->thread_modes) * mode_count(options->loads);
+    if (comparison->count == 0)
+        return false;
     comparison->combinations = calloc(comparison->count, sizeof(*comparison->combinations));
     bool enough = comparison->combinations != NULL;
     for (size_t i = 0; i < comparison->count && enough; i++) {

@@ -29,6 +29,8 @@ static size_t count_points(const bench_options *options)
 static bool make_points(bench_scaling *scaling, const bench_options *options)
 {
     size_t capacity = count_points(options);
+    if (capacity == 0)
+        return false;
     scaling->points = calloc(capacity, sizeof(*scaling->points));
     bool enough = scaling->points != NULL;
     for (bench_axis axis = 0; axis < BENCH_AXIS_COUNT; axis++) {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #define PROGRESS_STEP 4096
+#define SLOW_SHARE 100
 
 typedef struct fragment_run {
     const bench_fragment *fragment;
@@ -63,7 +64,7 @@ static bool play(fragment_run *run)
     bench_victim *block = NULL;
     bool frees = false;
     bool sound = true;
-    bench_memory_begin(memory, run->fragment->operations);
+    bench_memory_begin(memory, run->result->operations);
     while (sound && bench_adversary_next(&run->adversary, &frees, &block)) {
         size_t made = run->adversary.made;
         sound = frees ? time_free(run, block) : time_alloc(run, block);
@@ -74,7 +75,7 @@ static bool play(fragment_run *run)
         if (made % PROGRESS_STEP == 0)
             bench_progress_update(run->fragment->progress, made);
     }
-    if (sound && run->adversary.made < run->fragment->operations)
+    if (sound && run->adversary.made < run->result->operations)
         return fail(run, "fragment", "out of memory");
     return sound;
 }
@@ -141,7 +142,7 @@ static bool make_streams(fragment_run *run)
 
 static bool make_room(fragment_run *run)
 {
-    size_t operations = run->fragment->operations;
+    size_t operations = run->result->operations;
     return (bench_adversary_create(&run->adversary, operations, run->fragment->live_bytes) &&
             bench_latency_create(&run->allocs, operations / 2 + operations / 16 + 1) &&
             bench_latency_create(&run->frees, operations / 2 + 1)) ||
@@ -167,7 +168,9 @@ void bench_fragment_run(const bench_fragment *fragment, const bench_contender_op
                         bench_fragment_result *result)
 {
     fragment_run run = {.fragment = fragment, .result = result};
-    *result = (bench_fragment_result){0};
+    *result = (bench_fragment_result){.operations = fragment->operations};
+    if (ops->is_slow)
+        result->operations = result->operations / SLOW_SHARE + 1;
     bench_progress_part(fragment->progress, ops->name, fragment->operations);
     int code = ops->open(ops, &run.contender, fragment->device, fragment->mode);
     if (code != 0) {

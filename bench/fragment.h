@@ -17,13 +17,14 @@ typedef struct bench_fragment {
     const device_ops *device;
     const bench_ticks *ticks;
     bench_mode mode;
-    size_t operations;
+    size_t operations;        /* A slow contender makes a hundredth of them. */
     size_t live_bytes;        /* Most bytes live at once. */
     bench_progress *progress; /* A step is an operation. */
 } bench_fragment;
 
 /* What was found of one contender. */
 typedef struct bench_fragment_result {
+    size_t operations; /* that it made */
     bench_memory memory;
     size_t peak_live_bytes;
     uint64_t peak_reserved_bytes;

@@ -66,7 +66,7 @@ static json_t *result_to_json(const bench_fragmentation *found, size_t index)
     bench_json_put_text(object, "mode", ops->has_modes ? found->mode : NULL);
     bench_json_put_text(object, "device", found->device);
     bench_json_put_text(object, "device_name", found->device_name);
-    bench_json_put_count(object, "operations", found->operations);
+    bench_json_put_count(object, "operations", result->operations);
     bench_json_put_count(object, "peak_live_bytes", result->peak_live_bytes);
     bench_json_put_count(object, "peak_reserved_bytes", result->peak_reserved_bytes);
     bench_json_put(object, "reserved_over_live", json_real(result->reserved_over_live));

@@ -15,7 +15,7 @@
 namespace {
 
 /* An arena takes all it will ever have at once. */
-constexpr std::size_t arena_bytes = std::size_t{8} << 30;
+constexpr std::size_t arena_bytes = std::size_t{16} << 30;
 
 constexpr std::size_t alignment = rmm::CUDA_ALLOCATION_ALIGNMENT;
 
