@@ -5,6 +5,9 @@
 /* And at least this share of what the pool holds. */
 #define SETTLE_SHARE 64
 
+/* Questions that a stream that was found busy is spared. */
+#define BUSY_QUESTIONS 8
+
 /* How far a stream has come, as far as can be told now. */
 static uint64_t completed_gives(gp_stream_cache *cache, bool known, cudaStream_t stream)
 {
@@ -16,14 +19,46 @@ static uint64_t completed_gives(gp_stream_cache *cache, bool known, cudaStream_t
     return gp_stream_cache_progress(cache);
 }
 
+/* The same for the stream itself, which asks often: no fence is left for others, and one
+ * that was found busy counts as busy for a while. */
+static uint64_t own_completed_gives(gp_stream_cache *cache, cudaStream_t stream)
+{
+    uint64_t gives;
+    const uint64_t busy_for = gp_counter_get(&cache->busy_for);
+    if (busy_for > 0) {
+        gp_counter_set(&cache->busy_for, busy_for - 1);
+        return 0;
+    }
+    if (gp_stream_cache_is_idle(cache, true, stream, &gives))
+        return gives;
+    gp_counter_set(&cache->busy_for, BUSY_QUESTIONS);
+    return gp_stream_cache_progress(cache);
+}
+
+static bool has_evictable(const gp_stream_cache *cache)
+{
+    return gp_stream_cache_kept_bytes(cache) > 0 || gp_counter_get(&cache->free_chunks) > 0;
+}
+
+static bool collect(gp_stream_cache *cache)
+{
+    return gp_counter_get(&cache->transit_bytes) > 0 && gp_stream_cache_collect(cache);
+}
+
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream)
 {
-    bool moved = false;
-    if (gp_counter_get(&cache->transit_bytes) > 0)
-        moved = gp_stream_cache_collect(cache);
-    if (gp_stream_cache_kept_bytes(cache) == 0 && gp_counter_get(&cache->free_chunks) == 0)
-        return moved;
-    return gp_stream_cache_evict(cache, completed_gives(cache, known, stream)) || moved;
+    bool moved = collect(cache);
+    return (has_evictable(cache) &&
+            gp_stream_cache_evict(cache, completed_gives(cache, known, stream))) ||
+           moved;
+}
+
+bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream)
+{
+    bool moved = collect(cache);
+    return (has_evictable(cache) &&
+            gp_stream_cache_evict(cache, own_completed_gives(cache, stream))) ||
+           moved;
 }
 
 void gp_share_reclaim_all(gp_pool *pool)

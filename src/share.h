@@ -13,7 +13,11 @@
  */
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream);
 
-/* The same for every stream, also with what serves no request yet: free chunks. */
+/* The same for a request of the stream itself, which is not asked each time: it may
+ * have come further than is seen. */
+bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream);
+
+/* gp_share_reclaim() of every stream, also with what serves no request yet: free chunks. */
 void gp_share_reclaim_all(gp_pool *pool);
 
 /* Once much has come back since the last time: leave it to the commons if the stream, this

@@ -77,6 +77,7 @@ typedef struct gp_stream_cache {
     gp_counter guest_bytes;   /* In guests. Likewise. */
     gp_counter transit_bytes; /* In returned, arrived, waiting and guests. */
     gp_counter pending_bytes; /* Of these, behind a fence. */
+    gp_counter busy_for;      /* Questions of its own that the stream counts as busy for. */
     gp_counter settled_bytes; /* Of `large`, when the device was last asked. */
 
     struct gp_thread_cache *thread_caches; /* Of this stream; under the registry's lock. */

@@ -53,7 +53,7 @@ static bool take_common(const gp_supply *supply, const gp_fit *fit, gp_span *spa
     gp_stream_cache *cache = supply->cache;
     if (take_commons(supply, fit, span))
         return true;
-    return gp_share_reclaim(cache, true, supply->stream) && take_commons(supply, fit, span);
+    return gp_share_leave(cache, supply->stream) && take_commons(supply, fit, span);
 }
 
 static bool take_shared(const gp_supply *supply, const gp_fit *fit, gp_span *span)
@@ -193,6 +193,9 @@ static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
     gp_global_tier *global = &pool->global;
     size_t bytes = gp_round_up(bytes_to_grow(fit), pool->config.segment_bytes);
     uint64_t ceiling = ceiling_for(global, bytes);
+    if (gp_share_reclaim(supply->cache, true, supply->stream) &&
+        take_any(supply, fit, span, source))
+        return GP_OK;
     if (gp_counter_get(&global->reserved) + bytes > ceiling) {
         if (squeeze(supply, fit, span, source)) {
             (void)gp_counter_add_shared(&global->slack, bytes / SQUEEZE_SHARE);

@@ -237,3 +237,44 @@ Test(stream_heap, loses_nothing_when_two_busy_streams_ask_for_varied_sizes)
             free_and_check(blocks[i], owners[i]);
     }
 }
+
+/* A question to the driver costs more than a request. */
+Test(stream_heap, serves_a_busy_stream_without_asking_about_it_each_time)
+{
+    enum { REQUESTS = 64 };
+    cudaStream_t stream = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(stream);
+    void *block = pool_alloc(MIB(12), stream);
+    pool_write(block, MIB(12), stream);
+    free_and_check(block, stream);
+    uint64_t before = pool_stats().event_queries;
+
+    for (int i = 0; i < REQUESTS; i++) {
+        block = alloc_and_check(MIB(1) + KIB(64) * (size_t)(1 + i), stream);
+        free_and_check(block, stream);
+    }
+
+    cr_assert(lt(u64, pool_stats().event_queries - before, REQUESTS / 4));
+    cr_assert(eq(u64, pool_stats().event_records, 0));
+    cr_assert(eq(u64, pool_stats().native_allocs, 1));
+    pool_open_gate(gate);
+}
+
+/* What it freed while it was not asked is not lost to it. */
+Test(stream_heap, finds_its_stream_idle_before_it_grows)
+{
+    cudaStream_t stream = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(stream);
+    void *blocks[2] = {make_block(stream), make_block(stream)};
+    free_and_check(blocks[0], stream);
+    void *other = alloc_and_check(MIB(5), stream); /* Finds it busy. */
+    free_and_check(other, stream);
+    pool_open_gate(gate);
+    pool_settle();
+    free_and_check(blocks[1], stream);
+
+    void *all = alloc_and_check(MIB(16), stream);
+
+    cr_assert(eq(u64, pool_stats().native_allocs, 1));
+    free_and_check(all, stream);
+}
