@@ -13,7 +13,7 @@ namespace {
  * 6 MiB, which would measure cudaMalloc. */
 constexpr unsigned int bin_growth = 2;
 constexpr unsigned int min_bin = 9;
-constexpr unsigned int max_bin = 38;
+constexpr unsigned int max_bin = 31; /* 2 GiB; CUB computes in unsigned int */
 
 struct cub_contender : bench_contender {
     cub::CachingDeviceAllocator allocator{bin_growth, min_bin, max_bin,
