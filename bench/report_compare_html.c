@@ -42,40 +42,33 @@ static bool is_best(const bench_comparison *comparison, const bench_combination 
            get(&combination->cells[index]) <= least_of(comparison, combination, get);
 }
 
-static void write_summary_head(const bench_comparison *comparison, FILE *out)
+static void write_summary_row(const bench_comparison *comparison,
+                              const bench_combination *combination, figure get, int decimals,
+                              FILE *out)
 {
-    (void)fputs("<div class=\"wide\"><table><tr><th>policy</th>", out);
-    for (size_t i = 0; i < comparison->count; i++) {
-        const bench_combination *combination = &comparison->combinations[i];
-        if (combination->kernels)
-            continue;
-        (void)fputs("<th>", out);
-        bench_html_text(out, combination->trace);
-        (void)fprintf(out, "<br>%s</th>",
-                      combination->per_stream ? "a thread a stream" : "one thread");
+    (void)fputs("<tr>", out);
+    bench_html_element(out, "td", combination->trace);
+    bench_html_element(out, "td", combination->per_stream ? "a thread a stream" : "one thread");
+    for (size_t i = 0; i < comparison->lineup->count; i++) {
+        if (combination->cells[i].failed)
+            (void)fputs("<td>failed</td>", out);
+        else
+            bench_html_number(out, get(&combination->cells[i]), decimals,
+                              is_best(comparison, combination, i, get));
     }
     (void)fputs("</tr>\n", out);
 }
 
-/* Contenders down, traces across; idle streams only. */
+/* Traces down, contenders across; idle streams only. */
 static void write_summary(const bench_comparison *comparison, figure get, int decimals, FILE *out)
 {
-    write_summary_head(comparison, out);
-    for (size_t j = 0; j < comparison->lineup->count; j++) {
-        (void)fputs("<tr>", out);
-        bench_html_element(out, "td", comparison->lineup->contenders[j]->name);
-        for (size_t i = 0; i < comparison->count; i++) {
-            const bench_combination *combination = &comparison->combinations[i];
-            const bench_cell *cell = &combination->cells[j];
-            if (combination->kernels)
-                continue;
-            if (cell->failed)
-                (void)fputs("<td>failed</td>", out);
-            else
-                bench_html_number(out, get(cell), decimals,
-                                  is_best(comparison, combination, j, get));
-        }
-        (void)fputs("</tr>\n", out);
+    (void)fputs("<div class=\"wide\"><table><tr><th>trace</th><th></th>", out);
+    for (size_t i = 0; i < comparison->lineup->count; i++)
+        bench_html_element(out, "th", comparison->lineup->contenders[i]->name);
+    (void)fputs("</tr>\n", out);
+    for (size_t i = 0; i < comparison->count; i++) {
+        if (!comparison->combinations[i].kernels)
+            write_summary_row(comparison, &comparison->combinations[i], get, decimals, out);
     }
     (void)fputs("</table></div>\n", out);
 }
