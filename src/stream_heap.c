@@ -70,6 +70,8 @@ void gp_stream_heap_give(gp_stream_heap *heap, gp_page *page, size_t bytes, uint
 {
     set_bytes(page, bytes);
     page->span.give = give;
+    if (give < heap->oldest || gp_counter_get(&heap->bytes) == 0)
+        heap->oldest = give;
     gp_counter_add(&heap->bytes, bytes);
 
     gp_page *prev;
@@ -181,14 +183,20 @@ void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
                              void (*leave)(void *user, gp_page *page, size_t bytes), void *user)
 {
     gp_page *next;
+    uint64_t oldest = UINT64_MAX;
+    if (limit < heap->oldest)
+        return;
     for (gp_page *page = RB_MIN(gp_spans_by_address, &heap->by_address); page != NULL;
          page = next) {
         next = RB_NEXT(gp_spans_by_address, &heap->by_address, page);
-        if (page->span.give > limit)
+        if (page->span.give > limit) {
+            oldest = page->span.give < oldest ? page->span.give : oldest;
             continue;
+        }
         remove_span(heap, page);
         leave(user, page, bytes_of(page));
     }
+    heap->oldest = oldest;
 }
 
 /* ---- all of it ------------------------------------------------------------------- */
@@ -196,6 +204,7 @@ void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
 void gp_stream_heap_renew(gp_stream_heap *heap, uint64_t give)
 {
     gp_page *page;
+    heap->oldest = give;
     RB_FOREACH (page, gp_spans_by_address, &heap->by_address)
         page->span.give = give;
 }

@@ -33,6 +33,7 @@ typedef struct gp_stream_heap {
     struct gp_spans_by_address by_address;
     struct gp_spans_by_size by_size;
     gp_counter bytes; /* Their sum; read by anybody. */
+    uint64_t oldest;  /* No span in it was freed earlier; it may be too low. */
 } gp_stream_heap;
 
 /* A span of so many bytes that starts with a page comes in, freed no later than give
@@ -51,7 +52,8 @@ bool gp_stream_heap_take(gp_stream_heap *heap, gp_page_store *pages, const gp_fi
                          uint64_t limit, gp_span *span);
 
 /* Take out every span that was freed no later than `limit`, in order of address, and hand
- * each to `leave`, which must not touch the heap. O(n). */
+ * each to `leave`, which must not touch the heap. O(n), or O(1) if all are younger than
+ * was seen the last time. */
 void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
                              void (*leave)(void *user, gp_page *page, size_t bytes), void *user);
 
