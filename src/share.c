@@ -61,8 +61,22 @@ bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream)
            moved;
 }
 
+/* Blocks that were freed away from home keep the chunks there from being free. Of streams
+ * whose handle can be used: others send theirs home when they are next called for. */
+static void send_all_guests(gp_pool *pool)
+{
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
+        cudaStream_t stream;
+        if (gp_counter_get(&cache->guest_bytes) == 0 || !gp_stream_cache_pin(cache, &stream))
+            continue;
+        gp_stream_cache_send_guests(cache, stream);
+        gp_stream_cache_unpin(cache);
+    }
+}
+
 void gp_share_reclaim_all(gp_pool *pool)
 {
+    send_all_guests(pool);
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
         (void)gp_share_reclaim(cache, false, NULL);
 }

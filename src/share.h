@@ -17,7 +17,8 @@ bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream);
  * have come further than is seen. */
 bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream);
 
-/* gp_share_reclaim() of every stream, also with what serves no request yet: free chunks. */
+/* gp_share_reclaim() of every stream, also with what serves no request yet: free chunks,
+ * and blocks that were freed away from home. */
 void gp_share_reclaim_all(gp_pool *pool);
 
 /* Once much has come back since the last time: leave it to the commons if the stream, this

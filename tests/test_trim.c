@@ -235,3 +235,39 @@ Test(trim, that_fails_natively_says_so_and_loses_nothing)
     GP(gp_pool_check(pool));
     pool_use(MIB(64), stream);
 }
+
+/* Too few to have gone home by themselves. */
+Test(trim, sends_blocks_home_that_were_freed_on_other_streams)
+{
+    cudaStream_t home = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    void *block = pool_alloc(KIB(4), home);
+    pool_write(block, KIB(4), home);
+    pool_order(home, other);
+    pool_free(block, other);
+    pool_settle();
+
+    GP(gp_pool_trim_to(pool, 0));
+
+    cr_assert(eq(u64, pool_stats().reserved_bytes, 0));
+    GP(gp_pool_check(pool));
+}
+
+Test(trim, leaves_blocks_away_from_home_whose_stream_is_busy)
+{
+    cudaStream_t home = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    void *block = pool_alloc(KIB(4), home);
+    pool_order(home, other);
+    gp_sim_gate gate = pool_close_gate(other);
+    pool_write(block, KIB(4), other);
+    pool_free(block, other);
+
+    GP(gp_pool_trim_to(pool, 0));
+    cr_assert(lt(u64, 0, pool_stats().reserved_bytes));
+
+    pool_open_gate(gate);
+    pool_settle();
+    GP(gp_pool_trim_to(pool, 0));
+    cr_assert(eq(u64, pool_stats().reserved_bytes, 0));
+}
