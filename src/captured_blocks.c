@@ -63,21 +63,24 @@ gp_status gp_captured_blocks_park(gp_captured_blocks *blocks, const gp_parked_bl
     if (parked == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory to park a block");
     *parked = *block;
+    gp_captured_blocks_park_again(blocks, parked);
+    return GP_OK;
+}
 
+void gp_captured_blocks_park_again(gp_captured_blocks *blocks, gp_parked_block *parked)
+{
     (void)pthread_mutex_lock(&blocks->lock);
     parked->next = blocks->parked;
     blocks->parked = parked;
     gp_counter_add(&blocks->parked_count, 1);
-    gp_counter_add(&blocks->parked_bytes, block->bytes);
+    gp_counter_add(&blocks->parked_bytes, parked->bytes);
     (void)pthread_mutex_unlock(&blocks->lock);
-    return GP_OK;
 }
 
-bool gp_captured_blocks_unpark(gp_captured_blocks *blocks, uint64_t stream_id,
-                               gp_parked_block *block)
+gp_parked_block *gp_captured_blocks_unpark(gp_captured_blocks *blocks, uint64_t stream_id)
 {
     if (gp_counter_get(&blocks->parked_count) == 0)
-        return false;
+        return NULL;
 
     (void)pthread_mutex_lock(&blocks->lock);
     gp_parked_block **link = &blocks->parked;
@@ -90,10 +93,5 @@ bool gp_captured_blocks_unpark(gp_captured_blocks *blocks, uint64_t stream_id,
         gp_counter_sub(&blocks->parked_bytes, parked->bytes);
     }
     (void)pthread_mutex_unlock(&blocks->lock);
-
-    if (parked == NULL)
-        return false;
-    *block = *parked;
-    free(parked);
-    return true;
+    return parked;
 }

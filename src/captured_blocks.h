@@ -49,8 +49,9 @@ bool gp_captured_blocks_has(gp_captured_blocks *blocks, uintptr_t address);
  * never saw outside the capture, keeps it parked until the pool is destroyed. */
 gp_status gp_captured_blocks_park(gp_captured_blocks *blocks, const gp_parked_block *block);
 
-/* Take one block that was parked on a stream; false if there is none (left). */
-bool gp_captured_blocks_unpark(gp_captured_blocks *blocks, uint64_t stream_id,
-                               gp_parked_block *block);
+/* Take one block that was parked on a stream: free() it, or park it again. NULL if there
+ * is none (left). */
+gp_parked_block *gp_captured_blocks_unpark(gp_captured_blocks *blocks, uint64_t stream_id);
+void gp_captured_blocks_park_again(gp_captured_blocks *blocks, gp_parked_block *parked);
 
 #endif

@@ -82,15 +82,6 @@ static gp_batch *fence_uses(gp_pool *pool, const gp_use *use, const gp_target *t
     return batch;
 }
 
-/* The way that needs no event: the stream itself waits for every use. */
-static gp_status wait_for_uses(gp_pool *pool, const gp_use *use, cudaStream_t stream)
-{
-    gp_status status = GP_OK;
-    for (uint32_t i = 0; i < use->count && status == GP_OK; i++)
-        status = gp_fence_wait(&pool->fences, use->fences[i], stream);
-    return status;
-}
-
 /* Small blocks go to the stream whose chunk they are of; a large one has no home, and
  * waits where it was freed. */
 static void send_used_home(const gp_block *block, gp_batch *batch, const gp_target *target)
@@ -136,7 +127,8 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
         count_free(block, target->cache, stream);
         send_used_home(block, batch, target);
     } else {
-        gp_status status = wait_for_uses(pool, use, stream);
+        /* The way that needs no event of its own. */
+        gp_status status = gp_use_wait(use, &pool->fences, stream);
         if (status != GP_OK) {
             gp_use_table_put_back(&pool->uses, &pool->fences, use);
             return status;

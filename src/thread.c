@@ -260,26 +260,49 @@ static gp_status bind_stream(gp_thread *self, gp_pool *pool, gp_stream_cache *st
     return status;
 }
 
-static void give_parked(gp_stream_cache *cache, const gp_parked_block *block)
+/* The uses that were recorded before the block was freed: the stream waits for them, and
+ * they are forgotten. False if it cannot wait now. */
+static bool wait_for_uses(gp_pool *pool, const gp_parked_block *block, cudaStream_t stream)
+{
+    gp_use *use = (gp_record_get(block->slot.record) & GP_RECORD_USED) != 0
+                      ? gp_use_table_take(&pool->uses, block->slot.base)
+                      : NULL;
+    if (use == NULL)
+        return true;
+    if (gp_use_wait(use, &pool->fences, stream) != GP_OK) {
+        gp_use_table_put_back(&pool->uses, &pool->fences, use);
+        return false;
+    }
+    gp_use_free(use, &pool->fences);
+    return true;
+}
+
+static void give_parked(gp_thread_cache *cache, const gp_parked_block *block, cudaStream_t stream)
 {
     uint32_t size_class = gp_record_get(block->slot.record) & GP_RECORD_CLASS_MASK;
+    if (cache->listener != NULL)
+        cache->listener->note_free((void *)block->slot.base, stream);
+    gp_thread_cache_count_free(cache->counters, block->bytes);
     gp_record_set(block->slot.record, size_class | GP_STATE_CACHED);
     if (size_class != GP_CLASS_LARGE)
-        gp_stream_cache_give(cache, &block->slot, 1);
+        gp_stream_cache_give(cache->stream, &block->slot, 1);
     else
-        gp_stream_cache_give_large(cache, gp_address_table_page(block->slot.base), block->bytes);
+        gp_stream_cache_give_large(cache->stream, gp_address_table_page(block->slot.base),
+                                   block->bytes);
 }
 
 /* What was freed inside a capture of this stream, which is over. */
 static void free_parked(gp_thread_cache *cache, cudaStream_t stream)
 {
-    gp_captured_blocks *captured = &cache->stream->pool->captured;
-    gp_parked_block block;
-    while (gp_captured_blocks_unpark(captured, cache->stream->stream_id, &block)) {
-        if (cache->listener != NULL)
-            cache->listener->note_free((void *)block.slot.base, stream);
-        gp_thread_cache_count_free(cache->counters, block.bytes);
-        give_parked(cache->stream, &block);
+    gp_pool *pool = cache->stream->pool;
+    gp_parked_block *block;
+    while ((block = gp_captured_blocks_unpark(&pool->captured, cache->stream->stream_id)) != NULL) {
+        if (!wait_for_uses(pool, block, stream)) {
+            gp_captured_blocks_park_again(&pool->captured, block);
+            return;
+        }
+        give_parked(cache, block, stream);
+        free(block);
     }
 }
 

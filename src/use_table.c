@@ -108,3 +108,11 @@ void gp_use_free(gp_use *use, gp_fence_store *fences)
     free(use->fences);
     free(use);
 }
+
+gp_status gp_use_wait(const gp_use *use, gp_fence_store *fences, cudaStream_t stream)
+{
+    gp_status status = GP_OK;
+    for (uint32_t i = 0; i < use->count && status == GP_OK; i++)
+        status = gp_fence_wait(fences, use->fences[i], stream);
+    return status;
+}

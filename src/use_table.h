@@ -43,4 +43,7 @@ void gp_use_table_put_back(gp_use_table *table, gp_fence_store *fences, gp_use *
 
 void gp_use_free(gp_use *use, gp_fence_store *fences);
 
+/* Let `stream` wait for every use. */
+gp_status gp_use_wait(const gp_use *use, gp_fence_store *fences, cudaStream_t stream);
+
 #endif

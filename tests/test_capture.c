@@ -166,6 +166,76 @@ Test(capture, refuses_to_record_a_use_on_the_stream_that_captures)
     pool_use(MIB(1), home);
 }
 
+/* While other work is held back, so that nothing may be waited for. */
+static void finish_now(cudaStream_t stream)
+{
+    gp_sim_graph graph = NULL;
+    expect_capturing(stream);
+    SIM(gp_sim_end_capture(stream, &graph));
+    SIM(gp_sim_graph_destroy(graph));
+}
+
+/* The capture's end frees the block, behind the uses that were recorded before. */
+static void reuse_after_capture(size_t bytes)
+{
+    cudaStream_t stream = pool_stream();
+    cudaStream_t user = pool_stream();
+    void *block = pool_alloc(bytes, stream);
+    pool_write(block, bytes, stream);
+    pool_order(stream, user);
+    gp_sim_gate gate = pool_close_gate(user);
+    pool_read(block, bytes, user);
+    GP(gp_record_use(block, user));
+    begin(stream, GP_SIM_CAPTURE_THREAD_LOCAL);
+    GP(gp_free_async(block, stream));
+    finish_now(stream);
+
+    void *next = pool_alloc(bytes, stream);
+    pool_write(next, bytes, stream);
+
+    pool_open_gate(gate);
+    pool_settle();
+    pool_free(next, stream);
+    GP(gp_pool_check(pool));
+}
+
+Test(capture, that_frees_a_used_block_hands_it_out_behind_its_uses_only)
+{
+    reuse_after_capture(KIB(4));
+    reuse_after_capture(MIB(4));
+
+    cr_assert(eq(u64, gp_sim_hazard_count(), 0));
+    cr_assert(eq(u64, pool_stats().live_bytes, 0));
+}
+
+/* It stays parked while its uses cannot be waited for, and is freed with the next call. */
+Test(capture, that_frees_a_used_block_keeps_it_while_a_wait_fails)
+{
+    cudaStream_t stream = pool_stream();
+    cudaStream_t user = pool_stream();
+    void *block = pool_alloc(MIB(4), stream);
+    pool_order(stream, user);
+    gp_sim_gate gate = pool_close_gate(user);
+    pool_read(block, MIB(4), user);
+    GP(gp_record_use(block, user));
+    begin(stream, GP_SIM_CAPTURE_THREAD_LOCAL);
+    GP(gp_free_async(block, stream));
+    finish_now(stream);
+    gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 1, 999);
+
+    void *other = pool_alloc(MIB(4), stream);
+    cr_assert(ne(ptr, other, block));
+    pool_write(other, MIB(4), stream);
+    pool_free(other, stream);
+    pool_open_gate(gate);
+    pool_settle();
+    pool_use(MIB(4), stream);
+
+    cr_assert(eq(u64, gp_sim_hazard_count(), 0));
+    cr_assert(eq(u64, pool_stats().live_bytes, 0));
+    GP(gp_pool_check(pool));
+}
+
 /* ---- beside a stream that captures ---- */
 
 static void do_everything(cudaStream_t stream, cudaStream_t user)
