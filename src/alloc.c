@@ -25,6 +25,17 @@ static gp_status alloc_captured(void **ptr, size_t bytes, gp_pool *pool, cudaStr
     return GP_OK;
 }
 
+/* What every allocation past the hit ends with. */
+static gp_status hand_out(void **ptr, uintptr_t base, size_t bytes, gp_thread_cache *cache,
+                          cudaStream_t stream)
+{
+    gp_tiers_settle(cache, stream);
+    if (cache->listener != NULL)
+        cache->listener->note_alloc((void *)base, bytes, stream);
+    *ptr = (void *)base;
+    return GP_OK;
+}
+
 static gp_status alloc_eager(void **ptr, size_t bytes, size_t alignment, const gp_target *target,
                              cudaStream_t stream)
 {
@@ -38,11 +49,7 @@ static gp_status alloc_eager(void **ptr, size_t bytes, size_t alignment, const g
     if (status != GP_OK)
         return status;
 
-    gp_tiers_settle(target->cache, stream);
-    if (target->cache->listener != NULL)
-        target->cache->listener->note_alloc((void *)base, request.bytes, stream);
-    *ptr = (void *)base;
-    return GP_OK;
+    return hand_out(ptr, base, request.bytes, target->cache, stream);
 }
 
 static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
@@ -77,13 +84,7 @@ static GP_NOINLINE gp_status alloc_large(void **ptr, size_t bytes, gp_thread_cac
     };
     uintptr_t base;
     gp_status status = gp_tiers_alloc_large(cache, stream, &request, &base);
-    if (status != GP_OK)
-        return status;
-    gp_tiers_settle(cache, stream);
-    if (cache->listener != NULL)
-        cache->listener->note_alloc((void *)base, request.bytes, stream);
-    *ptr = (void *)base;
-    return GP_OK;
+    return status == GP_OK ? hand_out(ptr, base, request.bytes, cache, stream) : status;
 }
 
 /* What some hits owe: the class is refilled before it is dry, a listener told. */

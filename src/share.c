@@ -19,20 +19,23 @@ static uint64_t completed_gives(gp_stream_cache *cache, bool known, cudaStream_t
     return gp_stream_cache_progress(cache);
 }
 
-/* The same for the stream itself, which asks often: no fence is left for others, and one
- * that was found busy counts as busy for a while. */
-static uint64_t own_completed_gives(gp_stream_cache *cache, cudaStream_t stream)
+/* The same for the stream itself, without a fence for others. */
+static uint64_t ask_own(gp_stream_cache *cache, cudaStream_t stream)
 {
     uint64_t gives;
+    const bool idle = gp_stream_cache_is_idle(cache, true, stream, &gives);
+    gp_counter_set(&cache->busy_for, idle ? 0 : BUSY_QUESTIONS);
+    return idle ? gives : gp_stream_cache_progress(cache);
+}
+
+/* The same for each of its misses: one that was found busy counts as busy for a while. */
+static uint64_t own_completed_gives(gp_stream_cache *cache, cudaStream_t stream)
+{
     const uint64_t busy_for = gp_counter_get(&cache->busy_for);
-    if (busy_for > 0) {
-        gp_counter_set(&cache->busy_for, busy_for - 1);
-        return 0;
-    }
-    if (gp_stream_cache_is_idle(cache, true, stream, &gives))
-        return gives;
-    gp_counter_set(&cache->busy_for, BUSY_QUESTIONS);
-    return gp_stream_cache_progress(cache);
+    if (busy_for == 0)
+        return ask_own(cache, stream);
+    gp_counter_set(&cache->busy_for, busy_for - 1);
+    return 0;
 }
 
 static bool has_evictable(const gp_stream_cache *cache)
@@ -56,9 +59,8 @@ bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream)
 bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream)
 {
     bool moved = collect(cache);
-    return (has_evictable(cache) &&
-            gp_stream_cache_evict(cache, own_completed_gives(cache, stream))) ||
-           moved;
+    const uint64_t gives = has_evictable(cache) ? own_completed_gives(cache, stream) : 0;
+    return (gives > 0 && gp_stream_cache_evict(cache, gives)) || moved;
 }
 
 /* Blocks that were freed away from home keep the chunks there from being free. Of streams
@@ -97,10 +99,8 @@ static bool is_settle_due(const gp_stream_cache *cache)
 
 void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
-    uint64_t gives;
     if (is_settle_due(cache))
-        gp_stream_cache_settle(cache,
-                               gp_stream_cache_is_idle(cache, true, stream, &gives) ? gives : 0);
+        gp_stream_cache_settle(cache, ask_own(cache, stream));
 }
 
 /* What a stream has that may help: it costs a question to the device to get it. */

@@ -8,12 +8,20 @@
 
 /* ---- in ------------------------------------------------------------------------- */
 
+static void join_locked(gp_stream_cache *cache, gp_page *page, size_t bytes, uint64_t give)
+{
+    /* What was taken out meanwhile is no longer what the device was asked about. */
+    const uint64_t before = gp_counter_get(&cache->large.bytes);
+    if (before < gp_counter_get(&cache->settled_bytes))
+        gp_counter_set(&cache->settled_bytes, before);
+    gp_stream_heap_give(&cache->large, page, bytes, give);
+}
+
 void gp_stream_cache_join_oldest_locked(gp_stream_cache *cache, uint32_t count)
 {
     gp_whole_blocks *whole = &cache->whole;
     for (uint32_t i = 0; i < count; i++)
-        gp_stream_heap_give(&cache->large, whole->pages[i], gp_whole_blocks_bytes_at(whole, i),
-                            whole->gives[i]);
+        join_locked(cache, whole->pages[i], gp_whole_blocks_bytes_at(whole, i), whole->gives[i]);
     gp_whole_blocks_drop(whole, count);
 }
 
@@ -22,7 +30,7 @@ static void keep_locked(gp_stream_cache *cache, gp_page *page, size_t bytes)
     const uint64_t give = gp_stream_cache_next_give_locked(cache);
     gp_counter_add(&cache->uncovered_bytes, bytes);
     if (!gp_whole_blocks_accept(bytes)) {
-        gp_stream_heap_give(&cache->large, page, bytes, give);
+        join_locked(cache, page, bytes, give);
         return;
     }
     if (GP_UNLIKELY(gp_whole_blocks_are_full(&cache->whole)))

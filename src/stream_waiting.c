@@ -3,16 +3,10 @@
  * streams were recorded: the stream takes those that wait for its own work only, others
  * any, and wait for the fences too.
  */
-#include "address_table.h"
 #include "pool.h"
 #include "stream_cache_internal.h"
 
 /* ---- for the stream itself ---------------------------------------------------------- */
-
-static bool is_for_chunks(const gp_pool *pool, uintptr_t base)
-{
-    return gp_address_table_segment(base)->commons == &pool->chunks;
-}
 
 static bool waits_for_own_work(const gp_stream_cache *cache, const gp_batch *batch)
 {
@@ -39,14 +33,13 @@ static void drop_empty_locked(gp_stream_cache *cache)
     }
 }
 
-/* The place of a fitting block in a batch; its count if there is none. What waits here of the
- * chunks' commons is small blocks, which are no chunks, of whatever length. */
-static uint32_t find_slot(const gp_pool *pool, const gp_batch *batch, const gp_fit *fit)
+/* The place of a fitting block in a batch; its count if there is none. No chunk waits here,
+ * and small blocks, which may, are shorter than any large request. */
+static uint32_t find_slot(const gp_batch *batch, const gp_fit *fit)
 {
     uint32_t i = fit->chunk ? batch->count : 0;
     while (i < batch->count &&
-           (is_for_chunks(pool, batch->slots[i].base) ||
-            !gp_fit_is_met(fit, batch->slots[i].base, gp_slot_bytes(batch->slots[i]))))
+           !gp_fit_is_met(fit, batch->slots[i].base, gp_slot_bytes(batch->slots[i])))
         i++;
     return i;
 }
@@ -65,7 +58,7 @@ static void take_slot_locked(gp_stream_cache *cache, gp_batch *batch, uint32_t p
 bool gp_stream_cache_take_waiting_locked(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
 {
     for (gp_batch *batch = cache->waiting; batch != NULL; batch = batch->next) {
-        uint32_t place = find_slot(cache->pool, batch, fit);
+        uint32_t place = find_slot(batch, fit);
         if (place < batch->count && waits_for_own_work(cache, batch)) {
             take_slot_locked(cache, batch, place, span);
             return true;
@@ -88,7 +81,7 @@ static bool find_pending(gp_stream_cache *cache, const gp_fit *fit, pending_bloc
     gp_stream_cache_lock(cache);
     for (const gp_batch *batch = cache->waiting; batch != NULL && block->fence_count == 0;
          batch = batch->next) {
-        uint32_t place = find_slot(cache->pool, batch, fit);
+        uint32_t place = find_slot(batch, fit);
         if (place == batch->count)
             continue;
         block->base = batch->slots[place].base;
@@ -107,22 +100,29 @@ static bool wait_for_block(gp_stream_cache *cache, const pending_block *block, c
     return ordered;
 }
 
+static bool waits_for(const gp_batch *batch, const pending_block *block)
+{
+    return batch->fence_count == block->fence_count && batch->fences[0] == block->fences[0];
+}
+
 /* Is the block still there, and waits for what was waited for? */
+static bool take_found_locked(gp_stream_cache *cache, const pending_block *block, gp_span *span)
+{
+    for (gp_batch *batch = cache->waiting; batch != NULL; batch = batch->next) {
+        for (uint32_t i = 0; waits_for(batch, block) && i < batch->count; i++) {
+            if (batch->slots[i].base == block->base) {
+                take_slot_locked(cache, batch, i, span);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 static bool take_found(gp_stream_cache *cache, const pending_block *block, gp_span *span)
 {
-    bool found = false;
     gp_stream_cache_lock(cache);
-    for (gp_batch *batch = cache->waiting; batch != NULL && !found; batch = batch->next) {
-        if (batch->fence_count != block->fence_count || batch->fences[0] != block->fences[0])
-            continue;
-        for (uint32_t i = 0; i < batch->count && !found; i++) {
-            found = batch->slots[i].base == block->base;
-            if (found)
-                take_slot_locked(cache, batch, i, span);
-        }
-        if (found)
-            break;
-    }
+    bool found = take_found_locked(cache, block, span);
     gp_stream_cache_unlock(cache);
     return found;
 }

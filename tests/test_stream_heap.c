@@ -206,6 +206,31 @@ Test(stream_heap, keeps_what_a_busy_stream_freed_until_that_is_idle)
         cr_assert(serves(other));
 }
 
+/* A peak while it was busy is no reason not to ask later, when less is kept. */
+Test(stream_heap, is_asked_about_again_after_a_busy_peak)
+{
+    enum { BLOCKS = 4 };
+    reopen_without_sharing();
+    cudaStream_t stream = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    void *blocks[BLOCKS];
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = alloc_and_check(MIB(12), stream);
+    gp_sim_gate gate = pool_close_gate(stream);
+    for (int i = 0; i < BLOCKS; i++) {
+        pool_write(blocks[i], MIB(12), stream);
+        free_and_check(blocks[i], stream);
+    }
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = alloc_and_check(MIB(12), stream);
+    pool_open_gate(gate);
+    pool_settle();
+
+    free_and_check(blocks[0], stream);
+
+    cr_assert(serves(other));
+}
+
 /* ---- in the long run ---- */
 
 static uint32_t below(uint32_t *state, uint32_t limit)
