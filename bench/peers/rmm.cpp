@@ -1,4 +1,5 @@
 /* RMM's pool and arena, each on cudaMalloc. */
+#include "peers/guarded.h"
 #include "peers/peer.h"
 
 #include <rmm/cuda_device.hpp>
@@ -8,9 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <exception>
 #include <memory>
-#include <string>
 
 namespace {
 
@@ -18,22 +17,6 @@ namespace {
 constexpr std::size_t arena_bytes = std::size_t{16} << 30;
 
 constexpr std::size_t alignment = rmm::CUDA_ALLOCATION_ALIGNMENT;
-
-constexpr int failed = 1;
-thread_local std::string last_error;
-
-/* Exceptions end here: the harness is C. */
-template <typename Call> int guarded(Call call) noexcept
-{
-    try {
-        call();
-        return 0;
-    } catch (const std::exception &exception) {
-        last_error = exception.what();
-        last_error.resize(std::min(last_error.find('\n'), last_error.size()));
-        return failed;
-    }
-}
 
 struct held_bytes {
     std::atomic<uint64_t> now{0}, high{0};
@@ -112,7 +95,7 @@ template <typename Resource> struct peer : bench_contender {
     static int open(const bench_contender_ops *ops, bench_contender **contender,
                     const device_ops *device, bench_mode)
     {
-        return guarded([&] {
+        return guarded::call([&] {
             rmm::cuda_set_device_raii current{rmm::cuda_device_id{0}};
             auto *self = new peer;
             self->ops = ops;
@@ -133,7 +116,7 @@ template <typename Resource> struct peer : bench_contender {
 
     static int alloc(bench_contender *contender, void **ptr, size_t bytes, cudaStream_t stream)
     {
-        return guarded([&] {
+        return guarded::call([&] {
             *ptr =
                 self_of(contender)->resource.allocate(cuda::stream_ref{stream}, bytes, alignment);
         });
@@ -141,7 +124,7 @@ template <typename Resource> struct peer : bench_contender {
 
     static int release(bench_contender *contender, void *ptr, size_t bytes, cudaStream_t stream)
     {
-        return guarded([&] {
+        return guarded::call([&] {
             self_of(contender)->resource.deallocate(cuda::stream_ref{stream}, ptr, bytes,
                                                     alignment);
         });
@@ -171,11 +154,6 @@ template <typename Resource> struct peer : bench_contender {
     }
 };
 
-const char *error_text(int)
-{
-    return last_error.c_str();
-}
-
 template <typename Resource> bench_contender_ops make_ops(const char *name)
 {
     using calls = peer<Resource>;
@@ -192,7 +170,7 @@ template <typename Resource> bench_contender_ops make_ops(const char *name)
     ops.run_pairs = calls::run_pairs;
     ops.get_usage = calls::get_usage;
     ops.reset_peak = calls::reset_peak;
-    ops.error = error_text;
+    ops.error = guarded::error_text;
     return ops;
 }
 

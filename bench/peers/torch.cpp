@@ -1,39 +1,22 @@
 /* PyTorch's CUDACachingAllocator, called from C++: there is one in a process. */
+#include "peers/guarded.h"
 #include "peers/peer.h"
 
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 
 #include <algorithm>
-#include <exception>
-#include <string>
 
 namespace {
 
 namespace caching = c10::cuda::CUDACachingAllocator;
-
-constexpr int failed = 1;
-thread_local std::string last_error;
-
-/* Exceptions end here: the harness is C. */
-template <typename Call> int guarded(Call call) noexcept
-{
-    try {
-        call();
-        return 0;
-    } catch (const std::exception &exception) {
-        last_error = exception.what();
-        last_error.resize(std::min(last_error.find('\n'), last_error.size()));
-        return failed;
-    }
-}
 
 constexpr auto aggregate = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
 
 int open(const bench_contender_ops *ops, bench_contender **contender, const device_ops *device,
          bench_mode)
 {
-    return guarded([&] {
+    return guarded::call([&] {
         static const bool once = [] {
             caching::init(c10::cuda::device_count());
             return true;
@@ -47,7 +30,7 @@ int open(const bench_contender_ops *ops, bench_contender **contender, const devi
 
 void close(bench_contender *contender)
 {
-    static_cast<void>(guarded([] { caching::emptyCache(); }));
+    static_cast<void>(guarded::call([] { caching::emptyCache(); }));
     delete contender;
 }
 
@@ -58,14 +41,14 @@ int enter_or_leave(bench_contender *, cudaStream_t)
 
 int alloc(bench_contender *, void **ptr, size_t bytes, cudaStream_t stream)
 {
-    return guarded([&] { *ptr = caching::raw_alloc_with_stream(bytes, stream); });
+    return guarded::call([&] { *ptr = caching::raw_alloc_with_stream(bytes, stream); });
 }
 
 /* Back to the stream of its allocation: the harness has seen to it that uses elsewhere
  * are over. */
 int release(bench_contender *, void *ptr, size_t, cudaStream_t)
 {
-    return guarded([&] { caching::raw_delete(ptr); });
+    return guarded::call([&] { caching::raw_delete(ptr); });
 }
 
 int run_pairs(bench_contender *contender, bench_pairs *pairs, size_t count, cudaStream_t stream)
@@ -75,7 +58,7 @@ int run_pairs(bench_contender *contender, bench_pairs *pairs, size_t count, cuda
 
 int get_usage(bench_contender *, bench_usage *usage)
 {
-    return guarded([&] {
+    return guarded::call([&] {
         const auto stats = caching::getDeviceStats(0);
         const auto &reserved = stats.reserved_bytes[aggregate];
         *usage = {};
@@ -87,13 +70,13 @@ int get_usage(bench_contender *, bench_usage *usage)
 
 int reset_peak(bench_contender *)
 {
-    return guarded([] { caching::resetPeakStats(0); });
+    return guarded::call([] { caching::resetPeakStats(0); });
 }
 
 /* Blocks of a segment that are free and neighbours have been joined, as far as it joins. */
 int get_holes(bench_contender *, bench_holes *holes)
 {
-    return guarded([&] {
+    return guarded::call([&] {
         *holes = {};
         for (const auto &segment : caching::snapshot().segments) {
             for (const auto &block : segment.blocks) {
@@ -105,11 +88,6 @@ int get_holes(bench_contender *, bench_holes *holes)
             }
         }
     });
-}
-
-const char *error_text(int)
-{
-    return last_error.c_str();
 }
 
 bench_contender_ops make_ops()
@@ -128,7 +106,7 @@ bench_contender_ops make_ops()
     ops.get_usage = get_usage;
     ops.reset_peak = reset_peak;
     ops.get_holes = get_holes;
-    ops.error = error_text;
+    ops.error = guarded::error_text;
     return ops;
 }
 
