@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "compiler.h"
 
@@ -31,6 +32,26 @@ void gp_asymmetric_init(void);
 /* Order memory in every running thread of the process. */
 void gp_asymmetric_barrier(void);
 
+/* Owner: between a store and what is read after it. */
+static inline void gp_asymmetric_fence(void)
+{
+    if (GP_UNLIKELY(gp_asymmetric_needs_fence))
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+}
+
+/* Owner: a store that releases, before something a stranger writes is read. */
+static inline void gp_asymmetric_store(_Atomic(uint32_t) *word, uint32_t value)
+{
+#if GP_TSAN
+    (void)atomic_exchange(word, value);
+#else
+    atomic_store_explicit(word, value, memory_order_release);
+    gp_asymmetric_fence();
+#endif
+}
+
 /* Owner: false if the structure is taken; then nothing must be touched. */
 static inline bool gp_asymmetric_enter(gp_asymmetric *side)
 {
@@ -39,10 +60,7 @@ static inline bool gp_asymmetric_enter(gp_asymmetric *side)
     bool open = !atomic_load(&side->revoked);
 #else
     atomic_store_explicit(&side->busy, true, memory_order_relaxed);
-    if (GP_UNLIKELY(gp_asymmetric_needs_fence))
-        atomic_thread_fence(memory_order_seq_cst);
-    else
-        atomic_signal_fence(memory_order_seq_cst);
+    gp_asymmetric_fence();
     bool open = !atomic_load_explicit(&side->revoked, memory_order_acquire);
 #endif
     if (GP_UNLIKELY(!open))

@@ -33,10 +33,11 @@ void gp_lock_wait(gp_lock *lock)
     if (spin(lock))
         return;
     const int error = errno; /* The caller's. */
-    /* Whoever slept cannot know whether others still do, so it keeps the mark. */
-    while (atomic_exchange_explicit(&lock->state, GP_LOCK_AWAITED, memory_order_acquire) !=
-           GP_LOCK_FREE)
-        (void)syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, GP_LOCK_AWAITED, NULL, NULL, 0);
+    (void)atomic_fetch_add(&lock->sleepers, 1);
+    gp_asymmetric_barrier();
+    while (!gp_lock_try(lock))
+        (void)syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, GP_LOCK_HELD, NULL, NULL, 0);
+    (void)atomic_fetch_sub(&lock->sleepers, 1);
     errno = error;
 }
 
