@@ -22,7 +22,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .backend = GP_BACKEND_AUTO,
         .share = GP_SHARE_WAIT,
         .alignment = 512,
-        .large_bytes = MIB,
+        .large_bytes = MIB / 2,
         .segment_bytes = 32 * MIB,
         .l1_bytes = 4 * MIB,
         .l1_depth = 64,

@@ -150,17 +150,25 @@ static uint64_t ceiling_for(const gp_global_tier *global, size_t bytes)
     return ceiling;
 }
 
-/* What threads and streams keep for themselves joins the commons, as far as the device is
- * past it: it may be what keeps a request from fitting. */
+/* What streams keep for themselves joins the commons, as far as the device is past it. */
+static bool gather(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                   gp_supply_source *source)
+{
+    (void)gp_share_reclaim(supply->cache, true, supply->stream);
+    if (supply->cache->pool->config.share != GP_SHARE_NEVER)
+        gp_share_reclaim_all(supply->cache->pool);
+    return take_any(supply, fit, span, source);
+}
+
+/* It may be what streams keep that keeps a request from fitting, or what threads keep, which is
+ * asked last: all of them have to fetch theirs again. */
 static bool squeeze(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                     gp_supply_source *source)
 {
-    gp_pool *pool = supply->cache->pool;
-    gp_revocation_flush_all(pool);
-    (void)gp_share_reclaim(supply->cache, true, supply->stream);
-    if (pool->config.share != GP_SHARE_NEVER)
-        gp_share_reclaim_all(pool);
-    return take_any(supply, fit, span, source);
+    if (gather(supply, fit, span, source))
+        return true;
+    gp_revocation_flush_all(supply->cache->pool);
+    return gather(supply, fit, span, source);
 }
 
 /* What lies wholly free goes back first, so that memory is not held twice in pieces of the

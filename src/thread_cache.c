@@ -96,6 +96,7 @@ static void flush_bin(gp_thread_cache *cache, uint32_t size_class, uint32_t coun
     bin->count = (uint16_t)(bin->count - count);
     for (uint32_t i = 0; i < bin->count; i++)
         bin->slots[i] = bin->slots[i + count];
+    bin->batch /= 2;
     if (bin->low > bin->count)
         bin->low = bin->count;
     gp_counter_sub(&cache->cached_bytes, count * gp_size_class_bytes(size_class));
@@ -182,16 +183,19 @@ static void fill_bin(gp_thread_cache *cache, uint32_t size_class, const gp_slot 
         gp_stream_cache_give(cache->stream, slots + kept, count - kept);
 }
 
-/* Half the depth, but no more bytes than a small part of the cache, and none that would
- * have to make room for: of large blocks a batch saves little and strands much. */
+/* As a class is asked for time and again its batches double, up to half the depth. They take
+ * no more bytes than a small part of the cache, and none that would have to make room for: of
+ * large blocks a batch saves little and strands much. */
 static uint32_t batch_size(const gp_thread_cache *cache, uint32_t size_class)
 {
+    const gp_bin *bin = &cache->bins[size_class];
     uint64_t cached = gp_counter_get(&cache->cached_bytes);
     size_t room = cached < cache->max_bytes ? cache->max_bytes - (size_t)cached : 0;
     size_t bytes = room < cache->max_bytes / BATCH_SHARE ? room : cache->max_bytes / BATCH_SHARE;
-    size_t blocks = bytes / cache->bins[size_class].bytes;
-    uint32_t half = cache->bins[size_class].depth / 2u;
-    uint32_t most = half < GP_BATCH_SLOTS ? half : GP_BATCH_SLOTS;
+    size_t blocks = bytes / bin->bytes;
+    uint32_t doubled = 2u * bin->batch + 1u;
+    uint32_t half = bin->depth / 2u < GP_BATCH_SLOTS ? bin->depth / 2u : GP_BATCH_SLOTS;
+    uint32_t most = doubled < half ? doubled : half;
     return blocks < most ? (uint32_t)blocks : most;
 }
 
@@ -211,7 +215,9 @@ gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp
     if (slot != NULL)
         deepen(cache, size_class);
     set_watermark(cache, bin);
-    uint32_t want = first + batch_size(cache, size_class);
+    const uint32_t batch = batch_size(cache, size_class);
+    uint32_t want = first + batch;
+    bin->batch = (uint16_t)batch;
     gp_asymmetric_leave(&cache->side);
 
     uint32_t got = 0;

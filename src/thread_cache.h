@@ -29,6 +29,7 @@ typedef struct gp_bin {
     uint16_t depth;        /* Grows with demand, up to the class's bound. */
     uint16_t refill_below; /* 0: only when dry. */
     uint16_t low;          /* Lowest count since the last sweep: what nobody asked for. */
+    uint16_t batch;        /* The last one from L2: doubled at a refill, halved at a flush. */
 } gp_bin;
 
 typedef struct gp_thread_cache {
