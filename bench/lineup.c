@@ -16,8 +16,10 @@
 static const gp_policy_ops *policy_by_size(void)
 {
     static gp_policy_ops policy;
+    gp_pool_config config;
+    gp_pool_config_init(&config);
     if (policy.name == NULL)
-        policy = gp_policy_by_size(gp_policy_first_fit(), (size_t)1 << 20, gp_policy_best_fit());
+        policy = gp_policy_by_size(gp_policy_first_fit(), config.large_bytes, gp_policy_best_fit());
     return &policy;
 }
 

@@ -1,8 +1,9 @@
 #include "address_table.h"
 
-#include <stdlib.h>
+#include <sys/mman.h>
 
 #include "error.h"
+#include "segment.h"
 
 gp_address_root gp_address_table;
 
@@ -12,14 +13,16 @@ static gp_status make_leaf(uintptr_t root)
     if (atomic_load_explicit(&gp_address_table[root], memory_order_acquire) != NULL)
         return GP_OK;
 
-    gp_address_entry *leaf = calloc(GP_LEAF_ENTRIES, sizeof(*leaf));
-    if (leaf == NULL)
+    /* Fresh from the kernel, so that only pages that are used take memory. */
+    gp_page *leaf = mmap(NULL, GP_LEAF_ENTRIES * sizeof(*leaf), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (leaf == MAP_FAILED)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for the address table");
 
-    gp_address_entry *none = NULL;
+    gp_page *none = NULL;
     if (!atomic_compare_exchange_strong_explicit(&gp_address_table[root], &none, leaf,
                                                  memory_order_acq_rel, memory_order_acquire))
-        free(leaf);
+        (void)munmap(leaf, GP_LEAF_ENTRIES * sizeof(*leaf));
     return GP_OK;
 }
 
@@ -38,10 +41,13 @@ gp_status gp_address_table_prepare(uintptr_t base, size_t bytes)
     return GP_OK;
 }
 
-void gp_address_table_assign(uintptr_t base, size_t bytes, struct gp_segment *segment)
+void gp_address_table_assign(uintptr_t base, size_t bytes, gp_segment *segment)
 {
+    gp_pool *pool = segment == NULL ? NULL : segment->pool;
     for (uintptr_t address = base; address < base + bytes; address += GP_PAGE_BYTES) {
-        gp_address_entry *entry = gp_address_table_entry(address);
-        atomic_store_explicit(&entry->segment, segment, memory_order_release);
+        gp_page *page = gp_address_table_page(address);
+        page->base = address;
+        atomic_store_explicit(&page->pool, pool, memory_order_release);
+        atomic_store_explicit(&page->segment, segment, memory_order_release);
     }
 }

@@ -1,10 +1,10 @@
 /*
- * From a device address to what gp knows about it, in two loads.
+ * From a device address to its page, in one load.
  *
  *     address: | 19 bits root | 14 bits leaf | 16 bits inside the page |
  *
- * One table for the process, since a free names no pool. Reading takes no lock;
- * leaves are never freed (256 KiB of host memory for 1 GiB of addresses, 0.02 %).
+ * One table for the process, since a free names no pool. Reading takes no lock; leaves are
+ * never freed (2 MiB of host memory for 1 GiB of addresses, 0.2 %).
  */
 #ifndef GP_SRC_ADDRESS_TABLE_H
 #define GP_SRC_ADDRESS_TABLE_H
@@ -21,49 +21,36 @@
 #define GP_LEAF_SHIFT (GP_PAGE_SHIFT + GP_LEAF_BITS)
 #define GP_ROOT_ENTRIES ((uintptr_t)1 << (GP_ADDRESS_BITS - GP_LEAF_SHIFT))
 
-struct gp_segment;
-
-typedef struct gp_address_entry {
-    _Atomic(gp_page *) page;              /* NULL until a block starts in it. */
-    _Atomic(struct gp_segment *) segment; /* Innermost; NULL: not gp's memory. */
-} gp_address_entry;
-
-typedef _Atomic(gp_address_entry *) gp_address_root[GP_ROOT_ENTRIES];
+typedef _Atomic(gp_page *) gp_address_root[GP_ROOT_ENTRIES];
 
 extern gp_address_root gp_address_table;
 
 /* NULL if gp never held memory near `address`. */
-static inline gp_address_entry *gp_address_table_entry(uintptr_t address)
+static inline gp_page *gp_address_table_page(uintptr_t address)
 {
     uintptr_t root = address >> GP_LEAF_SHIFT;
     if (__builtin_expect(root >= GP_ROOT_ENTRIES, 0))
         return NULL;
-    gp_address_entry *leaf = atomic_load_explicit(&gp_address_table[root], memory_order_acquire);
+    gp_page *leaf = atomic_load_explicit(&gp_address_table[root], memory_order_acquire);
     if (__builtin_expect(leaf == NULL, 0))
         return NULL;
     return &leaf[(address >> GP_PAGE_SHIFT) % GP_LEAF_ENTRIES];
 }
 
-static inline gp_page *gp_address_table_page(uintptr_t address)
-{
-    gp_address_entry *entry = gp_address_table_entry(address);
-    return entry == NULL ? NULL : atomic_load_explicit(&entry->page, memory_order_acquire);
-}
-
 static inline struct gp_segment *gp_address_table_segment(uintptr_t address)
 {
-    gp_address_entry *entry = gp_address_table_entry(address);
-    return entry == NULL ? NULL : atomic_load_explicit(&entry->segment, memory_order_acquire);
+    gp_page *page = gp_address_table_page(address);
+    return page == NULL ? NULL : atomic_load_explicit(&page->segment, memory_order_acquire);
 }
 
 /*
- * Make entries for a span exist, so that gp_address_table_assign() cannot fail.
+ * Make pages for a span exist, so that gp_address_table_assign() cannot fail.
  * GP_ERR_OUT_OF_HOST_MEMORY, or GP_ERR_UNSUPPORTED for an address of more bits
  * than the table covers.
  */
 gp_status gp_address_table_prepare(uintptr_t base, size_t bytes);
 
-/* Let every page of a prepared span belong to `segment`; NULL when gp gives the
+/* Let every page of a prepared span belong to `segment` and its pool; NULL when gp gives the
  * span back. Base and bytes are multiples of GP_PAGE_BYTES. */
 void gp_address_table_assign(uintptr_t base, size_t bytes, struct gp_segment *segment);
 

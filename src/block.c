@@ -9,13 +9,29 @@ static bool is_outstanding(uint32_t value)
     return state == GP_STATE_LIVE || state == GP_STATE_CACHED || state == GP_STATE_PARKED;
 }
 
-static void describe(gp_page *page, uintptr_t base, gp_block *block)
+/* The record of whatever block last started at a multiple of the granule; NULL: none ever did.
+ * Of a large one and a small one at most one is outstanding. */
+static gp_record *record_at(gp_page *page, uintptr_t base)
 {
-    gp_record *record = gp_page_record(page, base);
-    block->pool = page->pool;
+    gp_page_records *records = gp_page_get_records(page);
+    gp_record *small = records == NULL ? NULL : gp_record_at(records, base);
+    if (base % GP_PAGE_BYTES != 0 || (small != NULL && is_outstanding(gp_record_get(small))))
+        return small;
+    const bool large = small == NULL || gp_record_get(&page->large) != GP_STATE_NONE;
+    return large ? &page->large : small;
+}
+
+/* Is there a block at the address? It is live, cached or parked. */
+static bool describe(gp_page *page, uintptr_t base, gp_block *block)
+{
+    gp_record *record = record_at(page, base);
+    if (record == NULL || !is_outstanding(gp_record_get(record)))
+        return false;
+    block->pool = atomic_load_explicit(&page->pool, memory_order_acquire);
     block->slot = (gp_slot){.base = base, .record = record};
     block->value = gp_record_get(record);
     block->bytes = gp_page_block_bytes(page, block->value);
+    return true;
 }
 
 /* The nearest outstanding block that starts at or below `address`, as far as the
@@ -27,12 +43,10 @@ static bool find_below(const gp_segment *segment, uintptr_t address, gp_block *b
      * native one reaches across it. */
     while (gp_address_table_segment(granule) == segment) {
         gp_page *page = gp_address_table_page(granule);
-        if (page == NULL) {
-            granule &= ~(GP_PAGE_BYTES - 1); /* No block starts in this page. */
-        } else if (is_outstanding(gp_record_get(gp_page_record(page, granule)))) {
-            describe(page, granule, block);
+        if (gp_page_get_records(page) == NULL)
+            granule &= ~(GP_PAGE_BYTES - 1); /* No small block starts in this page. */
+        if (describe(page, granule, block))
             return true;
-        }
         if (granule <= segment->span.base)
             return false;
         granule -= GP_GRANULE_BYTES;
@@ -59,8 +73,9 @@ static gp_status explain(const void *ptr, gp_block *block)
                             ptr, (const void *)block->slot.base);
     }
     gp_page *page = gp_address_table_page(address);
-    if (page != NULL && address % GP_GRANULE_BYTES == 0 &&
-        (gp_record_get(gp_page_record(page, address)) & GP_RECORD_STATE_MASK) == GP_STATE_FREED)
+    const gp_record *record =
+        page == NULL || address % GP_GRANULE_BYTES != 0 ? NULL : record_at(page, address);
+    if (record != NULL && (gp_record_get(record) & GP_RECORD_STATE_MASK) == GP_STATE_FREED)
         return gp_error_set(GP_ERR_DOUBLE_FREE, "the block at %p is free already", ptr);
     if (gp_address_table_segment(address) != NULL)
         return gp_error_set(GP_ERR_NOT_OWNED, "%p lies in free memory of a pool", ptr);
@@ -71,11 +86,9 @@ gp_status gp_block_at(const void *ptr, gp_block *block)
 {
     uintptr_t base = (uintptr_t)ptr;
     gp_page *page = gp_address_table_page(base);
-    if (page != NULL && base % GP_GRANULE_BYTES == 0) {
-        describe(page, base, block);
-        if (gp_block_state(block) == GP_STATE_LIVE)
-            return GP_OK;
-    }
+    if (page != NULL && base % GP_GRANULE_BYTES == 0 && describe(page, base, block) &&
+        gp_block_state(block) == GP_STATE_LIVE)
+        return GP_OK;
     return explain(ptr, block);
 }
 
@@ -91,15 +104,14 @@ bool gp_block_next(const gp_segment *segment, uintptr_t *address, gp_block *bloc
     uintptr_t end = segment->span.base + segment->span.bytes;
     while (*address < end) {
         gp_page *page = gp_address_table_page(*address);
-        if (page == NULL || gp_address_table_segment(*address) != segment) {
-            *address = (*address & ~(GP_PAGE_BYTES - 1)) + GP_PAGE_BYTES;
-        } else if (is_outstanding(gp_record_get(gp_page_record(page, *address)))) {
-            describe(page, *address, block);
+        if (gp_address_table_segment(*address) == segment && describe(page, *address, block)) {
             *address += block->bytes;
             return true;
-        } else {
-            *address += GP_GRANULE_BYTES;
         }
+        if (gp_address_table_segment(*address) != segment || gp_page_get_records(page) == NULL)
+            *address = (*address & ~(GP_PAGE_BYTES - 1)) + GP_PAGE_BYTES;
+        else
+            *address += GP_GRANULE_BYTES;
     }
     return false;
 }

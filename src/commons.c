@@ -52,6 +52,7 @@ static gp_status add_locked(gp_commons *commons, gp_segment *segment)
     gp_status status = commons->pool->policy.add_segment(commons->policy, segment->span);
     if (status != GP_OK)
         return gp_error_set(status, "no host memory for a segment");
+    segment->pool = commons->pool;
     segment->home = NULL;
     segment->commons = commons;
     segment->taken_bytes = 0;

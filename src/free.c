@@ -175,13 +175,12 @@ static GP_NOINLINE gp_status free_slow(void *ptr, cudaStream_t stream)
 }
 
 /* A large block that is live and not shared, on a stream this thread knows. */
-static GP_NOINLINE gp_status free_large(gp_page *page, gp_record *record, gp_thread_cache *cache,
-                                        cudaStream_t stream)
+static GP_NOINLINE gp_status free_large(gp_page *page, gp_thread_cache *cache, cudaStream_t stream)
 {
-    const size_t bytes = atomic_load_explicit(&page->large, memory_order_relaxed);
+    const size_t bytes = gp_page_large_bytes(page);
     if (cache->listener != NULL)
         cache->listener->note_free((void *)page->base, stream);
-    gp_record_set(record, GP_CLASS_LARGE | GP_STATE_CACHED);
+    gp_page_set_large(page, GP_STATE_CACHED);
     gp_thread_cache_count_free(cache->counters, bytes);
     gp_stream_cache_give_large(cache->stream, page, bytes);
     gp_tiers_settle(cache, stream);
@@ -194,17 +193,23 @@ gp_status gp_free_async(void *ptr, cudaStream_t stream)
 {
     uintptr_t base = (uintptr_t)ptr;
     gp_page *page = gp_address_table_page(base);
-    if (GP_UNLIKELY(page == NULL))
+    if (GP_UNLIKELY(page == NULL || base % GP_GRANULE_BYTES != 0))
+        return free_slow(ptr, stream);
+    gp_pool *pool = atomic_load_explicit(&page->pool, memory_order_acquire);
+    gp_thread_cache *cache = pool == NULL ? NULL : gp_thread_find(pool, stream);
+    if (GP_UNLIKELY(cache == NULL))
         return free_slow(ptr, stream);
 
-    gp_slot slot = {.base = base, .record = gp_page_record(page, base)};
-    uint32_t value = gp_record_get(slot.record);
-    uint32_t size_class = value ^ GP_STATE_LIVE; /* Live and not shared: the bare class. */
-    gp_thread_cache *cache = gp_thread_find(page->pool, stream);
-    if (GP_UNLIKELY(cache == NULL || base % GP_GRANULE_BYTES != 0))
+    if (base % GP_PAGE_BYTES == 0 &&
+        gp_record_get(&page->large) == (GP_CLASS_LARGE | GP_STATE_LIVE))
+        return free_large(page, cache, stream);
+    gp_page_records *records = gp_page_get_records(page);
+    if (GP_UNLIKELY(records == NULL))
         return free_slow(ptr, stream);
-    if (size_class == GP_CLASS_LARGE)
-        return free_large(page, slot.record, cache, stream);
+
+    gp_slot slot = {.base = base, .record = gp_record_at(records, base)};
+    /* Live and not shared: the bare class. */
+    uint32_t size_class = gp_record_get(slot.record) ^ GP_STATE_LIVE;
     if (GP_UNLIKELY(size_class >= GP_CLASS_COUNT))
         return free_slow(ptr, stream);
     if (GP_UNLIKELY(!gp_thread_cache_push(cache, size_class, slot, stream)))

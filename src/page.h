@@ -1,7 +1,9 @@
 /*
- * A page: the records of all blocks that start in 64 KiB of device memory.
+ * A page: what gp knows about 64 KiB of device memory. The large block that starts with it, if
+ * one does, and the records of all small ones that start in it:
  *
- *     address ──table──▶ page ──(address / 512) % 128──▶ record
+ *     address ──table──▶ page ─┬─────────────────────────────▶ large
+ *                              └──(address / 512) % 128──▶ record
  *
  * A record is one word, so that a hit writes it with one store:
  *
@@ -9,8 +11,8 @@
  *     bits 16-23  state
  *     bit  24     other streams' uses were recorded (use_table)
  *
- * 4 bytes for each 512 are 0.8 % of the memory, and only pages in which a block
- * starts exist.
+ * 4 bytes for each 512 are 0.8 % of the memory, and there are such records only for pages in
+ * which a small block ever started.
  */
 #ifndef GP_SRC_PAGE_H
 #define GP_SRC_PAGE_H
@@ -42,22 +44,23 @@
 
 typedef _Atomic(uint32_t) gp_record;
 
-/* Of a free span that starts with the page. */
-typedef struct gp_page_span {
-    uint64_t give; /* The stream's give count at the last free in it. */
-    RB_ENTRY(gp_page) by_address;
-    RB_ENTRY(gp_page) by_size;
-} gp_page_span;
+typedef struct gp_page_records {
+    gp_record of_granule[GP_PAGE_RECORDS];
+} gp_page_records;
 
-/* Aligned, so that all a large block needs is in one cache line: its pages are too many to
- * be in a cache. */
+/* An entry of the address table. All that a large block needs is in its first cache line: its
+ * pages are too many to be in a cache. */
 typedef struct gp_page {
-    _Alignas(64) gp_pool *pool; /* Fixed while the page exists. */
-    uintptr_t base;             /* Multiple of GP_PAGE_BYTES. */
-    _Atomic(size_t) large;      /* Size of the one large block that can start here. */
-    struct gp_page *next;       /* In the list of spare pages. */
-    gp_record records[GP_PAGE_RECORDS];
-    gp_page_span span; /* While a large block is in a stream heap. */
+    _Alignas(64) _Atomic(gp_pool *) pool; /* NULL: not gp's memory. */
+    _Atomic(struct gp_segment *) segment; /* Innermost; NULL likewise. */
+    uintptr_t base;                       /* Multiple of GP_PAGE_BYTES; set with the segment. */
+    _Atomic(gp_page_records *) records;   /* NULL until a small block starts here. */
+    _Atomic(size_t) large_bytes;          /* Size of the large block, or of the free span, */
+    gp_record large;                      /* and its record. */
+    uint64_t give;                        /* The stream's give count at the last free in it. */
+
+    RB_ENTRY(gp_page) by_address; /* Of a free span in a stream heap. */
+    RB_ENTRY(gp_page) by_size;
 } gp_page;
 
 /* A block as the tiers pass it around. */
@@ -66,9 +69,15 @@ typedef struct gp_slot {
     gp_record *record;
 } gp_slot;
 
-static inline gp_record *gp_page_record(gp_page *page, uintptr_t base)
+static inline gp_page_records *gp_page_get_records(const gp_page *page)
 {
-    return &page->records[(base >> GP_GRANULE_SHIFT) % GP_PAGE_RECORDS];
+    return atomic_load_explicit(&page->records, memory_order_acquire);
+}
+
+/* The record of a small block that starts at `base`. */
+static inline gp_record *gp_record_at(gp_page_records *records, uintptr_t base)
+{
+    return &records->of_granule[(base >> GP_GRANULE_SHIFT) % GP_PAGE_RECORDS];
 }
 
 static inline uint32_t gp_record_get(const gp_record *record)
@@ -81,13 +90,27 @@ static inline void gp_record_set(gp_record *record, uint32_t value)
     atomic_store_explicit(record, value, memory_order_relaxed);
 }
 
-/* Size of the block that starts at `base`, whose record reads `value`. */
+static inline size_t gp_page_large_bytes(const gp_page *page)
+{
+    return atomic_load_explicit(&page->large_bytes, memory_order_relaxed);
+}
+
+static inline void gp_page_set_large_bytes(gp_page *page, size_t bytes)
+{
+    atomic_store_explicit(&page->large_bytes, bytes, memory_order_relaxed);
+}
+
+static inline void gp_page_set_large(gp_page *page, uint32_t state)
+{
+    gp_record_set(&page->large, GP_CLASS_LARGE | state);
+}
+
+/* Size of a block that starts in the page, whose record reads `value`. */
 static inline size_t gp_page_block_bytes(const gp_page *page, uint32_t value)
 {
     uint32_t size_class = value & GP_RECORD_CLASS_MASK;
-    if (size_class == GP_CLASS_LARGE)
-        return atomic_load_explicit(&page->large, memory_order_relaxed);
-    return gp_size_class_bytes(size_class);
+    return size_class == GP_CLASS_LARGE ? gp_page_large_bytes(page)
+                                        : gp_size_class_bytes(size_class);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Pages of a pool: made when a block first starts in them, kept until the
+ * Records of a pool's small blocks: made when one first starts in a page, kept until the
  * memory under them is given back, then spare for the next.
  */
 #ifndef GP_SRC_PAGE_STORE_H
@@ -10,21 +10,20 @@
 #include "page.h"
 
 typedef struct gp_page_store {
-    gp_pool *pool;
-    gp_lock lock;     /* Leaf lock. */
-    gp_page *spare;   /* Never freed before the pool: a late free of a stale
-                         pointer may still read one. */
-    gp_counter count; /* Pages that exist. */
+    gp_lock lock;                   /* Leaf lock. */
+    struct gp_spare_records *spare; /* Never freed before the pool: a late free of a stale
+                                       pointer may still read them. */
+    gp_counter count;               /* Pages' records that exist. */
 } gp_page_store;
 
-void gp_page_store_init(gp_page_store *store, gp_pool *pool);
+void gp_page_store_init(gp_page_store *store);
 void gp_page_store_destroy(gp_page_store *store);
 
-/* The page that contains `base`, made if need be; NULL without host memory. The
+/* The records of the page that contains `base`, made if need be; NULL without host memory. The
  * caller holds the lock of the cache whose segment it lies in. */
-gp_page *gp_page_store_at(gp_page_store *store, uintptr_t base);
+gp_page_records *gp_page_store_at(gp_page_store *store, uintptr_t base);
 
-/* The memory of a span goes back: retire its pages. Spans are page-aligned. */
+/* The memory of a span goes back: no block is in it any more. Spans are page-aligned. */
 void gp_page_store_retire(gp_page_store *store, uintptr_t base, size_t bytes);
 
 #endif

@@ -45,7 +45,7 @@ static gp_status build_parts(gp_pool *pool)
 
     gp_fence_store_init(&pool->fences, pool->backend);
     pool->fences.pool = pool->config.visible_order ? pool : NULL;
-    gp_page_store_init(&pool->pages, pool);
+    gp_page_store_init(&pool->pages);
     gp_use_table_init(&pool->uses);
     gp_captured_blocks_init(&pool->captured);
     (void)pthread_mutex_init(&pool->revocation, NULL);

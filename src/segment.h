@@ -22,6 +22,7 @@ struct gp_stream_cache;
 
 typedef struct gp_segment {
     gp_span span;                 /* The part that is cut; page-aligned. */
+    gp_pool *pool;                /* Set by its cutter. */
     struct gp_stream_cache *home; /* The stream cache that cuts it; NULL: a commons. */
     struct gp_commons *commons;   /* That it is of, or in a chunk, that its lender is of. */
     struct gp_segment *lender;    /* In a chunk: the native segment it is a block of. */

@@ -64,14 +64,14 @@ static bool cut(gp_stream_cache *cache, const gp_request *request, gp_slot *slot
     if (!pool->policy.take(cache->policy, request->bytes, request->alignment, &base))
         return false;
 
-    gp_page *page = gp_page_store_at(&pool->pages, base);
-    if (GP_UNLIKELY(page == NULL)) {
+    gp_page_records *records = gp_page_store_at(&pool->pages, base);
+    if (GP_UNLIKELY(records == NULL)) {
         pool->policy.give(cache->policy, (gp_span){.base = base, .bytes = request->bytes});
         *status = gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
         return false;
     }
     slot->base = base;
-    slot->record = gp_page_record(page, base);
+    slot->record = gp_record_at(records, base);
     gp_record_set(slot->record, request->size_class | GP_STATE_CACHED);
 
     gp_segment *chunk = gp_address_table_segment(base);
@@ -114,7 +114,7 @@ size_t gp_slot_bytes(gp_slot slot)
     uint32_t value = gp_record_get(slot.record);
     if ((value & GP_RECORD_CLASS_MASK) != GP_CLASS_LARGE)
         return gp_size_class_bytes(value & GP_RECORD_CLASS_MASK);
-    return gp_page_block_bytes(gp_address_table_page(slot.base), value);
+    return gp_page_large_bytes(gp_address_table_page(slot.base));
 }
 
 /* A guest batch with room whose blocks have this home. */
@@ -245,14 +245,10 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span)
     gp_segment *chunk = calloc(1, sizeof(*chunk));
     if (chunk == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a chunk");
-    /* It was a block; its record, if it is ever one again, needs the page. */
-    gp_page *page = gp_page_store_at(&cache->pool->pages, span.base);
-    if (page == NULL) {
-        free(chunk);
-        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
-    }
-    gp_record_set(gp_page_record(page, span.base), GP_STATE_NONE);
+    /* No longer one block. */
+    gp_record_set(&gp_address_table_page(span.base)->large, GP_STATE_NONE);
     chunk->span = span;
+    chunk->pool = cache->pool;
     chunk->home = cache;
     chunk->lender = gp_address_table_segment(span.base);
     chunk->commons = chunk->lender->commons;

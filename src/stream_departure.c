@@ -26,8 +26,8 @@ static void let_go(departure *self)
 static void depart(void *user, gp_page *page, size_t bytes)
 {
     departure *self = user;
-    gp_commons *commons = gp_address_table_segment(page->base)->commons;
-    gp_record_set(gp_page_record(page, page->base), GP_CLASS_LARGE | GP_STATE_FREED);
+    gp_commons *commons = atomic_load_explicit(&page->segment, memory_order_acquire)->commons;
+    gp_page_set_large(page, GP_STATE_FREED);
     if (commons != self->commons || self->held == SPANS_A_HOLD) {
         let_go(self);
         gp_commons_lock(commons);

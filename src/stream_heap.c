@@ -7,39 +7,21 @@ static int compare_addresses(const gp_page *a, const gp_page *b)
     return (a->base > b->base) - (a->base < b->base);
 }
 
-static size_t bytes_of(const gp_page *page)
-{
-    return atomic_load_explicit(&page->large, memory_order_relaxed);
-}
-
 static int compare_sizes(const gp_page *a, const gp_page *b)
 {
-    if (bytes_of(a) != bytes_of(b))
-        return bytes_of(a) < bytes_of(b) ? -1 : 1;
+    if (gp_page_large_bytes(a) != gp_page_large_bytes(b))
+        return gp_page_large_bytes(a) < gp_page_large_bytes(b) ? -1 : 1;
     return compare_addresses(a, b);
 }
 
-GP_TREE_GENERATE(gp_spans_by_address, gp_page, span.by_address, compare_addresses)
-GP_TREE_GENERATE(gp_spans_by_size, gp_page, span.by_size, compare_sizes)
-
-/* ---- records ------------------------------------------------------------------- */
-
-/* A span is one cached block to whoever walks the pool. */
-static void set_bytes(gp_page *page, size_t bytes)
-{
-    atomic_store_explicit(&page->large, bytes, memory_order_relaxed);
-}
-
-static void set_state(gp_page *page, uint32_t state)
-{
-    gp_record_set(gp_page_record(page, page->base), GP_CLASS_LARGE | state);
-}
+GP_TREE_GENERATE(gp_spans_by_address, gp_page, by_address, compare_addresses)
+GP_TREE_GENERATE(gp_spans_by_size, gp_page, by_size, compare_sizes)
 
 /* ---- in ------------------------------------------------------------------------- */
 
 static bool touch(const gp_page *low, const gp_page *high)
 {
-    return low != NULL && high != NULL && low->base + bytes_of(low) == high->base &&
+    return low != NULL && high != NULL && low->base + gp_page_large_bytes(low) == high->base &&
            gp_address_table_segment(low->base) == gp_address_table_segment(high->base);
 }
 
@@ -53,23 +35,23 @@ static void find_neighbours(const gp_stream_heap *heap, uintptr_t base, gp_page 
     while (page != NULL) {
         gp_page **side = page->base < base ? prev : next;
         *side = page;
-        page = side == prev ? RB_RIGHT(page, span.by_address) : RB_LEFT(page, span.by_address);
+        page = side == prev ? RB_RIGHT(page, by_address) : RB_LEFT(page, by_address);
     }
 }
 
 /* `high` becomes part of `low`, which is on its way to its place by size. */
 static void absorb(gp_page *low, gp_page *high)
 {
-    set_bytes(low, bytes_of(low) + bytes_of(high));
-    if (high->span.give > low->span.give)
-        low->span.give = high->span.give;
-    set_state(high, GP_STATE_FREED);
+    gp_page_set_large_bytes(low, gp_page_large_bytes(low) + gp_page_large_bytes(high));
+    if (high->give > low->give)
+        low->give = high->give;
+    gp_page_set_large(high, GP_STATE_FREED);
 }
 
 void gp_stream_heap_give(gp_stream_heap *heap, gp_page *page, size_t bytes, uint64_t give)
 {
-    set_bytes(page, bytes);
-    page->span.give = give;
+    gp_page_set_large_bytes(page, bytes);
+    page->give = give;
     if (give < heap->oldest || gp_counter_get(&heap->bytes) == 0)
         heap->oldest = give;
     gp_counter_add(&heap->bytes, bytes);
@@ -87,7 +69,7 @@ void gp_stream_heap_give(gp_stream_heap *heap, gp_page *page, size_t bytes, uint
         absorb(prev, page);
         page = prev;
     } else {
-        set_state(page, GP_STATE_CACHED);
+        gp_page_set_large(page, GP_STATE_CACHED); /* One block to whoever walks the pool. */
         (void)RB_INSERT(gp_spans_by_address, &heap->by_address, page);
     }
     (void)RB_INSERT(gp_spans_by_size, &heap->by_size, page);
@@ -99,7 +81,7 @@ static void remove_span(gp_stream_heap *heap, gp_page *page)
 {
     (void)RB_REMOVE(gp_spans_by_address, &heap->by_address, page);
     (void)RB_REMOVE(gp_spans_by_size, &heap->by_size, page);
-    gp_counter_sub(&heap->bytes, bytes_of(page));
+    gp_counter_sub(&heap->bytes, gp_page_large_bytes(page));
 }
 
 /* The smallest span of at least so many bytes. */
@@ -108,11 +90,11 @@ static gp_page *lower_bound(const gp_stream_heap *heap, size_t bytes)
     gp_page *page = RB_ROOT(&heap->by_size);
     gp_page *best = NULL;
     while (page != NULL) {
-        if (bytes_of(page) >= bytes) {
+        if (gp_page_large_bytes(page) >= bytes) {
             best = page;
-            page = RB_LEFT(page, span.by_size);
+            page = RB_LEFT(page, by_size);
         } else {
-            page = RB_RIGHT(page, span.by_size);
+            page = RB_RIGHT(page, by_size);
         }
     }
     return best;
@@ -121,16 +103,17 @@ static gp_page *lower_bound(const gp_stream_heap *heap, size_t bytes)
 /* A block lies as high in the span as its alignment lets it. */
 static bool place(const gp_page *page, const gp_fit *fit, uintptr_t *base)
 {
-    if (bytes_of(page) < fit->bytes)
+    if (gp_page_large_bytes(page) < fit->bytes)
         return false;
-    *base = (page->base + bytes_of(page) - fit->bytes) & ~((uintptr_t)fit->alignment - 1);
+    *base =
+        (page->base + gp_page_large_bytes(page) - fit->bytes) & ~((uintptr_t)fit->alignment - 1);
     return *base >= page->base;
 }
 
 static gp_page *find(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit, uintptr_t *base)
 {
     gp_page *page = lower_bound(heap, fit->bytes);
-    while (page != NULL && (page->span.give > limit || !place(page, fit, base)))
+    while (page != NULL && (page->give > limit || !place(page, fit, base)))
         page = RB_NEXT(gp_spans_by_size, &heap->by_size, page);
     return page;
 }
@@ -139,7 +122,7 @@ gp_page *gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit)
 {
     gp_page *page =
         gp_counter_get(&heap->bytes) < fit->bytes ? NULL : lower_bound(heap, fit->bytes);
-    if (page == NULL || !gp_fit_is_met(fit, page->base, bytes_of(page)))
+    if (page == NULL || !gp_fit_is_met(fit, page->base, gp_page_large_bytes(page)))
         return NULL;
     remove_span(heap, page);
     return page;
@@ -148,14 +131,13 @@ gp_page *gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit)
 /* Cut off a span's high end; what is left keeps its place by address. */
 static void shorten(gp_stream_heap *heap, gp_page *page, size_t bytes)
 {
-    gp_counter_sub(&heap->bytes, bytes_of(page) - bytes);
+    gp_counter_sub(&heap->bytes, gp_page_large_bytes(page) - bytes);
     (void)RB_REMOVE(gp_spans_by_size, &heap->by_size, page);
-    set_bytes(page, bytes);
+    gp_page_set_large_bytes(page, bytes);
     (void)RB_INSERT(gp_spans_by_size, &heap->by_size, page);
 }
 
-bool gp_stream_heap_take(gp_stream_heap *heap, gp_page_store *pages, const gp_fit *fit,
-                         uint64_t limit, gp_span *span)
+bool gp_stream_heap_take(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit, gp_span *span)
 {
     uintptr_t base;
     gp_page *page =
@@ -163,18 +145,14 @@ bool gp_stream_heap_take(gp_stream_heap *heap, gp_page_store *pages, const gp_fi
     if (page == NULL)
         return false;
 
-    const uintptr_t end = page->base + bytes_of(page);
+    const uintptr_t end = page->base + gp_page_large_bytes(page);
     const uintptr_t block_end = base + fit->bytes;
-    gp_page *tail = block_end < end ? gp_page_store_at(pages, block_end) : NULL;
-    if (gp_page_store_at(pages, base) == NULL || (block_end < end && tail == NULL))
-        return false;
-
     if (base == page->base)
         remove_span(heap, page);
     else
         shorten(heap, page, base - page->base);
-    if (tail != NULL)
-        gp_stream_heap_give(heap, tail, end - block_end, page->span.give);
+    if (block_end < end)
+        gp_stream_heap_give(heap, gp_address_table_page(block_end), end - block_end, page->give);
     *span = (gp_span){.base = base, .bytes = fit->bytes};
     return true;
 }
@@ -189,12 +167,12 @@ void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
     for (gp_page *page = RB_MIN(gp_spans_by_address, &heap->by_address); page != NULL;
          page = next) {
         next = RB_NEXT(gp_spans_by_address, &heap->by_address, page);
-        if (page->span.give > limit) {
-            oldest = page->span.give < oldest ? page->span.give : oldest;
+        if (page->give > limit) {
+            oldest = page->give < oldest ? page->give : oldest;
             continue;
         }
         remove_span(heap, page);
-        leave(user, page, bytes_of(page));
+        leave(user, page, gp_page_large_bytes(page));
     }
     heap->oldest = oldest;
 }
@@ -206,7 +184,7 @@ void gp_stream_heap_renew(gp_stream_heap *heap, uint64_t give)
     gp_page *page;
     heap->oldest = give;
     RB_FOREACH (page, gp_spans_by_address, &heap->by_address)
-        page->span.give = give;
+        page->give = give;
 }
 
 void gp_stream_heap_clear(gp_stream_heap *heap)

@@ -9,8 +9,8 @@
  *     heap      |#A##|    |#B+C#####|      taken by best fit, and cut
  *
  * Each span knows the stream's give count at the last free in it: once the device is
- * past that, the span may leave for the commons. A heap never needs host memory for a
- * span that comes in, since the page of its first byte holds its place here.
+ * past that, the span may leave for the commons. A heap never needs host memory, since the
+ * page of a span's first byte holds its place here.
  *
  * Guarded by its stream cache's lock. n is the number of spans.
  */
@@ -23,7 +23,6 @@
 #include "counter.h"
 #include "fit.h"
 #include "page.h"
-#include "page_store.h"
 #include "tree.h"
 
 RB_HEAD(gp_spans_by_address, gp_page);
@@ -46,10 +45,9 @@ gp_page *gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit);
 /*
  * Take the request out of the smallest span that has room and was freed no later than
  * `limit`, the lowest address among equals. O(log n) unless spans are passed by for their
- * alignment or their age. False if there is none, or no host memory to cut it.
+ * alignment or their age. False if there is none.
  */
-bool gp_stream_heap_take(gp_stream_heap *heap, gp_page_store *pages, const gp_fit *fit,
-                         uint64_t limit, gp_span *span);
+bool gp_stream_heap_take(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit, gp_span *span);
 
 /* Take out every span that was freed no later than `limit`, in order of address, and hand
  * each to `leave`, which must not touch the heap. O(n), or O(1) if all are younger than

@@ -80,7 +80,7 @@ bool gp_stream_cache_take_kept(gp_stream_cache *cache, const gp_fit *fit, uint64
 {
     gp_stream_cache_lock(cache);
     bool found = found_page(take_whole_locked(cache, fit, limit), fit, span) ||
-                 gp_stream_heap_take(heap_for(cache, fit), &cache->pool->pages, fit, limit, span);
+                 gp_stream_heap_take(heap_for(cache, fit), fit, limit, span);
     gp_stream_cache_unlock(cache);
     return found;
 }
@@ -115,8 +115,7 @@ bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span
     gp_stream_cache_lock(cache);
     if (!fit->chunk)
         gp_stream_cache_join_oldest_locked(cache, gp_whole_blocks_count(&cache->whole));
-    bool found =
-        gp_stream_heap_take(heap_for(cache, fit), &cache->pool->pages, fit, UINT64_MAX, span);
+    bool found = gp_stream_heap_take(heap_for(cache, fit), fit, UINT64_MAX, span);
     gp_stream_cache_unlock(cache);
     return found;
 }

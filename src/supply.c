@@ -94,8 +94,6 @@ static gp_status add_for_caller(const gp_supply *supply, gp_segment *segment,
 {
     gp_pool *pool = supply->cache->pool;
     gp_fence *fence;
-    if (gp_page_store_at(&pool->pages, segment->span.base) == NULL)
-        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
     gp_status status = gp_fence_record(&pool->fences, own_stream, 0, 0, &fence);
     if (status != GP_OK)
         return status;
@@ -310,19 +308,14 @@ static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
 
 /* ---- the interface -------------------------------------------------------------------- */
 
-/* The span is a block from here on, so that it can come back as one. Only a span out of
- * the commons or the native pool can lack a page; it goes back there. */
-static gp_status make_block(const gp_supply *supply, gp_span span, gp_page **page)
+/* The span is a block from here on, so that it can come back as one. */
+static gp_page *make_block(const gp_supply *supply, gp_span span)
 {
-    *page = gp_page_store_at(&supply->cache->pool->pages, span.base);
-    if (GP_UNLIKELY(*page == NULL)) {
-        gp_commons_give(span);
-        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
-    }
-    atomic_store_explicit(&(*page)->large, span.bytes, memory_order_relaxed);
-    gp_record_set(gp_page_record(*page, span.base), GP_CLASS_LARGE | GP_STATE_CACHED);
+    gp_page *page = gp_address_table_page(span.base);
+    gp_page_set_large_bytes(page, span.bytes);
+    gp_page_set_large(page, GP_STATE_CACHED);
     gp_visible_order_taken(supply->cache->pool, supply->stream);
-    return GP_OK;
+    return page;
 }
 
 static GP_NOINLINE gp_status find_large(const gp_supply *supply, const gp_fit *fit, gp_span *span,
@@ -348,7 +341,8 @@ gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_page **
         if (status != GP_OK)
             return status;
     }
-    return make_block(supply, span, page);
+    *page = make_block(supply, span);
+    return GP_OK;
 }
 
 static size_t least_chunk(const gp_request *request)
@@ -374,11 +368,9 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
         fit.bytes = least;
         status = find_at_last(supply, &fit, &span, source);
     }
-    gp_page *page;
-    if (status == GP_OK)
-        status = make_block(supply, span, &page);
     if (status != GP_OK)
         return status;
+    (void)make_block(supply, span);
     status = gp_stream_cache_add_chunk(supply->cache, span);
     if (status != GP_OK)
         gp_stream_cache_put_back(supply->cache, &fit, span);

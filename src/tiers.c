@@ -88,7 +88,7 @@ gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
         gp_counter_add(&cache->counters->failures, 1);
         return status;
     }
-    gp_record_set(gp_page_record(page, page->base), GP_CLASS_LARGE | GP_STATE_LIVE);
+    gp_page_set_large(page, GP_STATE_LIVE);
     count_served(cache, request->bytes, source);
     *base = page->base;
     return GP_OK;

@@ -8,8 +8,6 @@ const size_t heap_segment_starts[HEAP_SEGMENTS + 1] = {0, 64, 131, HEAP_PAGES};
 gp_stream_heap heap;
 
 static gp_segment segments[HEAP_SEGMENTS];
-static gp_page_store store;
-static gp_pool *const owner = (gp_pool *)(uintptr_t)0x1000;
 
 static size_t page_of(gp_span span)
 {
@@ -25,38 +23,17 @@ void heap_open(void)
         gp_address_table_assign(HEAP_ADDRESS(heap_segment_starts[i]), pages * GP_PAGE_BYTES,
                                 &segments[i]);
     }
-    gp_page_store_init(&store, owner);
 }
 
 void heap_close(void)
 {
     gp_stream_heap_clear(&heap);
-    gp_page_store_retire(&store, HEAP_ADDRESS(0), HEAP_PAGES * GP_PAGE_BYTES);
-    gp_page_store_destroy(&store);
-}
-
-void heap_forget_pages(const bool *is_forgotten)
-{
-    for (size_t i = 0; i < HEAP_PAGES; i++) {
-        if (is_forgotten[i])
-            gp_page_store_retire(&store, HEAP_ADDRESS(i), GP_PAGE_BYTES);
-    }
-    /* Else it would keep them as spare ones. */
-    gp_page_store_destroy(&store);
-    gp_page_store_init(&store, owner);
 }
 
 void heap_give(size_t page, size_t pages, uint64_t number)
 {
-    gp_page *first = gp_page_store_at(&store, HEAP_ADDRESS(page));
-    cr_assert(ne(ptr, (void *)first, NULL));
-    size_t calls = malloc_fault_calls();
-
-    malloc_fault_after(0);
+    gp_page *first = gp_address_table_page(HEAP_ADDRESS(page));
     gp_stream_heap_give(&heap, first, pages * GP_PAGE_BYTES, number);
-    malloc_fault_off();
-
-    cr_assert(eq(sz, malloc_fault_calls(), calls), "give() asked for host memory");
 }
 
 gp_fit heap_fit(size_t pages, size_t alignment_pages)
@@ -68,12 +45,11 @@ size_t heap_take(size_t pages, size_t alignment_pages, uint64_t limit)
 {
     const gp_fit fit = heap_fit(pages, alignment_pages);
     gp_span span = {.base = 1};
-    if (!gp_stream_heap_take(&heap, &store, &fit, limit, &span)) {
+    if (!gp_stream_heap_take(&heap, &fit, limit, &span)) {
         cr_assert(eq(sz, span.base, 1), "an output was written on failure");
         return HEAP_NONE;
     }
     cr_assert(eq(sz, span.bytes, fit.bytes));
-    cr_assert(ne(ptr, (void *)gp_address_table_page(span.base), NULL), "a block needs its page");
     return page_of(span);
 }
 
@@ -110,6 +86,5 @@ size_t heap_pages(void)
 
 uint32_t heap_record(size_t page)
 {
-    gp_page *found = gp_address_table_page(HEAP_ADDRESS(page));
-    return found == NULL ? GP_STATE_NONE : gp_record_get(gp_page_record(found, HEAP_ADDRESS(page)));
+    return gp_record_get(&gp_address_table_page(HEAP_ADDRESS(page))->large);
 }

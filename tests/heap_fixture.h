@@ -2,12 +2,11 @@
  * A stream heap without a device or a pool, over addresses that nobody holds.
  *
  * Places and lengths are in pages, counted from the start of the address space under test,
- * which three native segments fill. Link as malloc_fault.h says.
+ * which three native segments fill.
  */
 #ifndef GP_TESTS_HEAP_FIXTURE_H
 #define GP_TESTS_HEAP_FIXTURE_H
 
-#include "malloc_fault.h"
 #include "stream_heap.h"
 
 #include <criterion/criterion.h>
@@ -26,11 +25,7 @@ extern gp_stream_heap heap;
 void heap_open(void);
 void heap_close(void);
 
-/* A page has a record only if a block starts there; these have none any more, and the next
- * record will take host memory. */
-void heap_forget_pages(const bool *is_forgotten);
-
-/* A span comes in as give number `number`; the heap did not ask for host memory. */
+/* A span comes in as give number `number`. */
 void heap_give(size_t page, size_t pages, uint64_t number);
 
 gp_fit heap_fit(size_t pages, size_t alignment_pages);

@@ -1,10 +1,13 @@
 /* From an address to what gp knows about it. */
 #include "address_table.h"
+#include "segment.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-static struct gp_segment *const here = (struct gp_segment *)(uintptr_t)0x1000;
+static gp_pool *const owner = (gp_pool *)(uintptr_t)0x1000;
+static gp_segment segment = {.pool = (gp_pool *)(uintptr_t)0x1000};
+static gp_segment *const here = &segment;
 
 #define BASE ((uintptr_t)0x700000000000)
 #define LEAF_BYTES ((uintptr_t)1 << GP_LEAF_SHIFT)
@@ -33,6 +36,17 @@ Test(address_table, finds_the_segment_of_every_page_and_of_no_other)
     cr_assert(eq(ptr, (void *)gp_address_table_segment(BASE + 3 * GP_PAGE_BYTES), NULL));
 }
 
+Test(address_table, tells_a_page_where_it_lies_and_whose_it_is)
+{
+    cr_assert(eq(int, (int)gp_address_table_prepare(BASE, 2 * GP_PAGE_BYTES), (int)GP_OK));
+
+    gp_address_table_assign(BASE, 2 * GP_PAGE_BYTES, here);
+
+    gp_page *page = gp_address_table_page(BASE + GP_PAGE_BYTES + 512);
+    cr_assert(eq(u64, page->base, BASE + GP_PAGE_BYTES));
+    cr_assert(eq(ptr, (void *)atomic_load(&page->pool), (void *)owner));
+}
+
 Test(address_table, forgets_a_span_that_went_back)
 {
     cr_assert(eq(int, (int)gp_address_table_prepare(BASE, GP_PAGE_BYTES), (int)GP_OK));
@@ -41,6 +55,7 @@ Test(address_table, forgets_a_span_that_went_back)
     gp_address_table_assign(BASE, GP_PAGE_BYTES, NULL);
 
     cr_assert(eq(ptr, (void *)gp_address_table_segment(BASE), NULL));
+    cr_assert(eq(ptr, (void *)atomic_load(&gp_address_table_page(BASE)->pool), NULL));
 }
 
 Test(address_table, spans_the_border_between_two_leaves)

@@ -18,7 +18,7 @@ Test(config, init_fills_in_the_documented_defaults)
     cr_assert(eq(int, (int)config.share, (int)GP_SHARE_WAIT));
     cr_assert(eq(ptr, (void *)config.native_pool, NULL));
     cr_assert(eq(sz, config.alignment, 512));
-    cr_assert(eq(sz, config.large_bytes, MIB(1)));
+    cr_assert(eq(sz, config.large_bytes, KIB(512)));
     cr_assert(eq(sz, config.segment_bytes, MIB(32)));
     cr_assert(eq(sz, config.max_bytes, 0));
     cr_assert(eq(sz, config.l1_bytes, MIB(4)));

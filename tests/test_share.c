@@ -172,7 +172,7 @@ Test(share, large_memory_stays_where_it_is_when_its_wait_cannot_be_queued)
     char *all = pool_alloc(MIB(24), busy);
     pool_write(all, MIB(24), busy);
     pool_free(all, busy);
-    gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 2, 999); /* It is tried again before growth. */
+    gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 3, 999); /* It is tried twice more before growth. */
 
     char *grown = pool_alloc(MIB(5), other);
     pool_write(grown, MIB(5), other);

@@ -85,8 +85,8 @@ Test(stream_heap_unit, is_one_cached_block_for_each_span)
     cr_assert(eq(u32, heap_record(0), GP_CLASS_LARGE | GP_STATE_CACHED));
     cr_assert(eq(u32, heap_record(2), GP_CLASS_LARGE | GP_STATE_FREED));
     cr_assert(eq(u32, heap_record(4), GP_CLASS_LARGE | GP_STATE_FREED));
-    cr_assert(eq(sz, gp_page_block_bytes(gp_address_table_page(HEAP_ADDRESS(0)), heap_record(0)),
-                 6 * GP_PAGE_BYTES));
+    cr_assert(
+        eq(sz, gp_page_large_bytes(gp_address_table_page(HEAP_ADDRESS(0))), 6 * GP_PAGE_BYTES));
 }
 
 /* ---- out ----------------------------------------------------------------------------- */
@@ -246,57 +246,4 @@ Test(stream_heap_unit, forgets_everything_when_cleared)
     cr_assert(eq(sz, heap_pages(), 0));
     cr_assert(eq(sz, take(1), HEAP_NONE));
     expect_no_old(HEAP_ANY_AGE);
-}
-
-/* ---- without host memory ----------------------------------------------------------------- */
-
-static void take_without_host_memory(size_t calls, size_t pages, size_t alignment_pages)
-{
-    malloc_fault_after(calls);
-    size_t place = heap_take(pages, alignment_pages, HEAP_ANY_AGE);
-    malloc_fault_off();
-
-    cr_assert(eq(sz, place, HEAP_NONE));
-}
-
-Test(stream_heap_unit, that_gets_no_page_for_a_block_or_what_is_behind_it_changes_nothing)
-{
-    heap_give(1, 13, 7);
-
-    take_without_host_memory(0, 3, 8);
-    take_without_host_memory(1, 3, 8);
-    take_without_host_memory(0, 2, 1);
-
-    cr_assert(eq(sz, heap_pages(), 13));
-    cr_assert(eq(sz, heap_take_exact(13, 1), 1));
-}
-
-Test(stream_heap_unit, changes_nothing_if_only_what_is_behind_the_block_gets_no_page)
-{
-    heap_give(8, 1, 1);
-    cr_assert(eq(sz, take(1), 8));
-    heap_give(1, 13, 7);
-
-    take_without_host_memory(0, 3, 8);
-
-    cr_assert(eq(sz, heap_pages(), 13));
-    cr_assert(eq(sz, heap_take_exact(13, 1), 1));
-}
-
-Test(stream_heap_unit, needs_no_host_memory_for_a_span_that_goes_as_it_is)
-{
-    heap_span old[HEAP_PAGES];
-    heap_give(0, 4, 1);
-    heap_give(10, 5, 1);
-    heap_give(20, 6, 1);
-    malloc_fault_after(0);
-
-    size_t whole = take(4);
-    size_t exact = heap_take_exact(5, 1);
-    size_t old_count = heap_take_old(1, old);
-
-    malloc_fault_off();
-    cr_assert(eq(sz, whole, 0));
-    cr_assert(eq(sz, exact, 10));
-    cr_assert(eq(sz, old_count, 1));
 }

@@ -75,7 +75,7 @@ Test(trim, leaves_live_blocks_alone)
 Test(trim, flushes_what_threads_keep)
 {
     cudaStream_t stream = pool_attached_stream();
-    for (size_t bytes = 512; bytes <= MIB(1); bytes *= 2)
+    for (size_t bytes = 512; bytes <= KIB(512); bytes *= 2)
         pool_use(bytes, stream);
     cr_assert(lt(u64, 0, pool_stats().l1_cached_bytes));
     pool_settle();

@@ -63,7 +63,7 @@ typedef struct gp_pool_config {
 
     /** Requests above this many bytes bypass L1 and the buddy system, and are
      *  rounded up to multiples of 64 KiB; a power of two from 64 KiB to 64 MiB.
-     *  Default 1 MiB. */
+     *  Default 512 KiB. */
     size_t large_bytes;
 
     /** Segments taken from the native pool are multiples of this many bytes; a
