@@ -26,24 +26,27 @@ void gp_commons_destroy(gp_commons *commons)
 
 /* ---- under the lock --------------------------------------------------------- */
 
-bool gp_commons_take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
+static bool take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
 {
     uintptr_t base;
     const size_t least = alignment > GP_PAGE_BYTES ? alignment : GP_PAGE_BYTES;
     if (!commons->pool->policy.take(commons->policy, bytes, least, &base))
         return false;
-    gp_address_table_segment(base)->taken_bytes += bytes;
     gp_counter_sub(&commons->free_bytes, bytes);
     *span = (gp_span){.base = base, .bytes = bytes};
     return true;
 }
 
+void gp_commons_use_locked(gp_commons *commons, gp_stream_cache *user, uint64_t gives)
+{
+    GP_ASSERT(gp_commons_is_open_to(commons, user));
+    atomic_store_explicit(&commons->user, user, memory_order_relaxed);
+    commons->user_gives = gives;
+}
+
 void gp_commons_give_locked(gp_commons *commons, gp_span span)
 {
-    gp_segment *segment = gp_address_table_segment(span.base);
-    GP_ASSERT(segment->home == NULL && segment->taken_bytes >= span.bytes);
     commons->pool->policy.give(commons->policy, span);
-    segment->taken_bytes -= span.bytes;
     gp_counter_add(&commons->free_bytes, span.bytes);
 }
 
@@ -55,7 +58,6 @@ static gp_status add_locked(gp_commons *commons, gp_segment *segment)
     segment->pool = commons->pool;
     segment->home = NULL;
     segment->commons = commons;
-    segment->taken_bytes = 0;
     gp_segment_link(&commons->segments, segment);
     gp_address_table_assign(segment->span.base, segment->span.bytes, segment);
     gp_counter_add(&commons->free_bytes, segment->span.bytes);
@@ -66,23 +68,58 @@ static gp_status add_locked(gp_commons *commons, gp_segment *segment)
 static void take_whole_locked(gp_commons *commons, const gp_segment *segment)
 {
     gp_span span;
-    if (!gp_commons_take_locked(commons, segment->span.bytes, GP_GRANULE_BYTES, &span) ||
+    if (!take_locked(commons, segment->span.bytes, GP_GRANULE_BYTES, &span) ||
         span.base == segment->span.base)
         return;
     take_whole_locked(commons, segment);
     gp_commons_give_locked(commons, span);
 }
 
+/* What was added is complete; the rest may not be, for this taker. */
+static bool take_of_added_locked(gp_commons *commons, const gp_segment *segment,
+                                 const gp_commons_request *request, gp_span *span)
+{
+    if (gp_commons_is_open_to(commons, request->taker))
+        return take_locked(commons, request->bytes, request->alignment, span);
+    take_whole_locked(commons, segment);
+    *span = segment->span;
+    return true;
+}
+
 /* ---- the interface -------------------------------------------------------------- */
 
-bool gp_commons_take(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
+bool gp_commons_take(gp_commons *commons, const gp_commons_request *request, gp_span *span)
 {
-    if (gp_counter_get(&commons->free_bytes) < bytes)
+    if (gp_counter_get(&commons->free_bytes) < request->bytes ||
+        !gp_commons_is_open_to(commons, request->taker))
         return false;
     gp_commons_lock(commons);
-    bool found = gp_commons_take_locked(commons, bytes, alignment, span);
+    bool found = gp_commons_is_open_to(commons, request->taker) &&
+                 take_locked(commons, request->bytes, request->alignment, span);
     gp_commons_unlock(commons);
     return found;
+}
+
+bool gp_commons_take_behind(gp_commons *commons, const gp_commons_request *request,
+                            const gp_stream_cache *user, uint64_t gives, gp_span *span)
+{
+    gp_commons_lock(commons);
+    bool found = gp_commons_is_open_to(commons, user) && commons->user_gives <= gives &&
+                 take_locked(commons, request->bytes, request->alignment, span);
+    gp_commons_unlock(commons);
+    return found;
+}
+
+bool gp_commons_complete(gp_commons *commons, const gp_stream_cache *stream, uint64_t gives)
+{
+    if (GP_LIKELY(!gp_commons_is_used_by(commons, stream)))
+        return false;
+    gp_commons_lock(commons);
+    bool opened = gp_commons_is_used_by(commons, stream) && commons->user_gives <= gives;
+    if (opened)
+        atomic_store_explicit(&commons->user, NULL, memory_order_relaxed);
+    gp_commons_unlock(commons);
+    return opened;
 }
 
 void gp_commons_give(gp_span span)
@@ -93,17 +130,17 @@ void gp_commons_give(gp_span span)
     gp_commons_unlock(commons);
 }
 
-gp_status gp_commons_add_segment(gp_commons *commons, gp_segment *segment, size_t bytes,
-                                 size_t alignment, gp_span *span)
+gp_status gp_commons_add_segment(gp_commons *commons, gp_segment *segment,
+                                 const gp_commons_request *request, gp_span *span)
 {
     gp_commons_lock(commons);
     gp_status status = add_locked(commons, segment);
-    bool taken = status == GP_OK && gp_commons_take_locked(commons, bytes, alignment, span);
+    bool taken = status == GP_OK && take_of_added_locked(commons, segment, request, span);
     gp_commons_unlock(commons);
 
     if (status == GP_OK && !taken)
         return gp_error_set(GP_ERR_OUT_OF_MEMORY, "policy %s has no room for %zu bytes",
-                            commons->pool->policy.name, bytes);
+                            commons->pool->policy.name, request->bytes);
     return status;
 }
 
@@ -119,9 +156,10 @@ gp_status gp_commons_add_taken_segment(gp_commons *commons, gp_segment *segment)
 
 static gp_segment *smallest_free_locked(const gp_commons *commons)
 {
+    const gp_policy_ops *policy = &commons->pool->policy;
     gp_segment *best = NULL;
     for (gp_segment *segment = commons->segments.first; segment; segment = segment->next) {
-        if (segment->taken_bytes == 0 &&
+        if (policy->segment_is_free(commons->policy, segment->span.base) &&
             (best == NULL || segment->span.bytes < best->span.bytes ||
              (segment->span.bytes == best->span.bytes && segment->span.base < best->span.base)))
             best = segment;
@@ -132,7 +170,8 @@ static gp_segment *smallest_free_locked(const gp_commons *commons)
 gp_segment *gp_commons_remove_segment(gp_commons *commons)
 {
     gp_commons_lock(commons);
-    gp_segment *segment = smallest_free_locked(commons);
+    gp_segment *segment =
+        gp_commons_is_used_by(commons, NULL) ? smallest_free_locked(commons) : NULL;
     /* A policy may keep a free segment to itself. */
     if (segment != NULL &&
         !commons->pool->policy.remove_segment(commons->policy, segment->span.base))

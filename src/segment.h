@@ -28,7 +28,7 @@ typedef struct gp_segment {
     struct gp_segment *lender;    /* In a chunk: the native segment it is a block of. */
     void *native;                 /* What the native pool returned; NULL in a chunk. */
     size_t native_bytes;          /* What it counts as there. */
-    size_t taken_bytes;           /* Blocks and chunks out of it, under its cutter's lock. */
+    size_t taken_bytes;           /* In a chunk: blocks out of it, under its home's lock. */
     uint64_t last_give;           /* In a chunk: the home's give count at the last free. */
     struct gp_segment *next;      /* In its cutter's list, under the same lock. */
     struct gp_segment *prev;

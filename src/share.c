@@ -38,9 +38,32 @@ static uint64_t own_completed_gives(gp_stream_cache *cache, cudaStream_t stream)
     return 0;
 }
 
+/* Is every other stream yet to come? Then what leaves this one needs no question. It is attached,
+ * so that others can ask how far it has come once they are there. */
+static bool is_alone(const gp_stream_cache *cache)
+{
+    return cache->next == NULL && gp_pool_first_stream(cache->pool) == cache &&
+           atomic_load_explicit(&cache->attached, memory_order_relaxed) &&
+           !cache->pool->config.visible_order;
+}
+
 static bool has_evictable(const gp_stream_cache *cache)
 {
     return gp_stream_cache_kept_bytes(cache) > 0 || gp_counter_get(&cache->free_chunks) > 0;
+}
+
+/* Do others wait for how far it has come? */
+static bool is_user(const gp_stream_cache *cache)
+{
+    return gp_commons_is_used_by(&cache->pool->large, cache) ||
+           gp_commons_is_used_by(&cache->pool->chunks, cache);
+}
+
+/* While they have another user, a stream would leave its memory to that one alone. */
+static bool may_leave(const gp_stream_cache *cache)
+{
+    return gp_commons_is_open_to(&cache->pool->large, cache) &&
+           gp_commons_is_open_to(&cache->pool->chunks, cache);
 }
 
 static bool collect(gp_stream_cache *cache)
@@ -51,16 +74,21 @@ static bool collect(gp_stream_cache *cache)
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream)
 {
     bool moved = collect(cache);
-    return (has_evictable(cache) &&
-            gp_stream_cache_evict(cache, completed_gives(cache, known, stream))) ||
+    return ((has_evictable(cache) || is_user(cache)) && may_leave(cache) &&
+            gp_stream_cache_evict(cache, completed_gives(cache, known, stream),
+                                  GP_ORDERED_EVERYWHERE)) ||
            moved;
 }
 
 bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream)
 {
     bool moved = collect(cache);
-    const uint64_t gives = has_evictable(cache) ? own_completed_gives(cache, stream) : 0;
-    return (gives > 0 && gp_stream_cache_evict(cache, gives)) || moved;
+    if (!has_evictable(cache) || !may_leave(cache))
+        return moved;
+    if (is_alone(cache))
+        return gp_stream_cache_evict(cache, UINT64_MAX, GP_ORDERED_HERE) || moved;
+    const uint64_t gives = own_completed_gives(cache, stream);
+    return (gives > 0 && gp_stream_cache_evict(cache, gives, GP_ORDERED_EVERYWHERE)) || moved;
 }
 
 /* Blocks that were freed away from home keep the chunks there from being free. Of streams
@@ -99,40 +127,59 @@ static bool is_settle_due(const gp_stream_cache *cache)
 
 void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
-    if (is_settle_due(cache))
-        gp_stream_cache_settle(cache, ask_own(cache, stream));
+    if (!is_settle_due(cache))
+        return;
+    if (is_alone(cache))
+        gp_stream_cache_settle(cache, UINT64_MAX, GP_ORDERED_HERE);
+    else
+        gp_stream_cache_settle(cache, may_leave(cache) ? ask_own(cache, stream) : 0,
+                               GP_ORDERED_EVERYWHERE);
+}
+
+static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
+{
+    return fit->chunk ? &pool->chunks : &pool->large;
 }
 
 /* What a stream has that may help: it costs a question to the device to get it. */
-static uint64_t worth_of(const gp_stream_cache *cache, const gp_fit *fit)
+static uint64_t worth_of(gp_stream_cache *cache, const gp_fit *fit)
 {
+    const gp_commons *commons = commons_for(cache->pool, fit);
+    uint64_t left =
+        gp_commons_is_used_by(commons, cache) ? gp_counter_get(&commons->free_bytes) : 0;
     if (!fit->chunk)
-        return gp_counter_get(&cache->whole.bytes) + gp_counter_get(&cache->large.bytes);
-    return gp_counter_get(&cache->spare.bytes) + gp_counter_get(&cache->free_chunks) * fit->bytes;
+        return left + gp_counter_get(&cache->whole.bytes) + gp_counter_get(&cache->large.bytes);
+    return left + gp_counter_get(&cache->spare.bytes) +
+           gp_counter_get(&cache->free_chunks) * fit->bytes;
 }
 
-static bool reclaim_and_take(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
+static gp_commons_request request_for(const gp_stream_cache *taker, const gp_fit *fit)
 {
-    gp_pool *pool = cache->pool;
+    return (gp_commons_request){.taker = taker, .bytes = fit->bytes, .alignment = fit->alignment};
+}
+
+static bool reclaim_and_take(gp_stream_cache *cache, const gp_stream_cache *taker,
+                             const gp_fit *fit, gp_span *span)
+{
+    const gp_commons_request request = request_for(taker, fit);
     return gp_share_reclaim(cache, false, NULL) &&
-           gp_commons_take(fit->chunk ? &pool->chunks : &pool->large, fit->bytes, fit->alignment,
-                           span);
+           gp_commons_take(commons_for(cache->pool, fit), &request, span);
 }
 
-bool gp_share_reclaim_others(gp_pool *pool, const gp_stream_cache *except, const gp_fit *fit,
-                             gp_span *span)
+bool gp_share_reclaim_others(gp_stream_cache *taker, const gp_fit *fit, gp_span *span)
 {
-    gp_stream_cache *first = gp_pool_first_stream(pool);
+    gp_stream_cache *first = gp_pool_first_stream(taker->pool);
     /* Streams that have enough by themselves, then those whose memory may fill a gap. */
     for (gp_stream_cache *cache = first; cache != NULL; cache = cache->next) {
-        if (cache != except && worth_of(cache, fit) >= fit->bytes &&
-            reclaim_and_take(cache, fit, span))
+        if (cache != taker && worth_of(cache, fit) >= fit->bytes &&
+            reclaim_and_take(cache, taker, fit, span))
             return true;
     }
     for (gp_stream_cache *cache = first; cache != NULL; cache = cache->next) {
         const uint64_t worth = worth_of(cache, fit);
-        if (cache != except && worth < fit->bytes &&
-            worth + gp_counter_get(&cache->transit_bytes) > 0 && reclaim_and_take(cache, fit, span))
+        if (cache != taker && worth < fit->bytes &&
+            worth + gp_counter_get(&cache->transit_bytes) > 0 &&
+            reclaim_and_take(cache, taker, fit, span))
             return true;
     }
     return false;
@@ -159,6 +206,27 @@ static bool borrow_kept(gp_stream_cache *donor, cudaStream_t stream, const gp_fi
     return ordered;
 }
 
+/* What the donor left in the commons, for itself only. */
+static bool borrow_left(gp_stream_cache *donor, const gp_stream_cache *borrower,
+                        cudaStream_t stream, const gp_fit *fit, gp_span *span)
+{
+    gp_commons *commons = commons_for(donor->pool, fit);
+    gp_fence_store *fences = &donor->pool->fences;
+    if (!gp_commons_is_used_by(commons, donor) || gp_counter_get(&commons->free_bytes) < fit->bytes)
+        return false;
+    gp_fence *fence = gp_stream_cache_fence(donor, false, NULL);
+    if (fence == NULL)
+        return false;
+
+    const gp_commons_request request = request_for(borrower, fit);
+    bool found = gp_commons_take_behind(commons, &request, donor, fence->covers, span);
+    bool ordered = found && gp_fence_wait(fences, fence, stream) == GP_OK;
+    if (found && !ordered)
+        gp_commons_give(*span);
+    gp_fence_release(fences, fence);
+    return ordered;
+}
+
 /* A block that waits behind fences already. */
 static bool borrow_pending(gp_stream_cache *donor, cudaStream_t stream, const gp_fit *fit,
                            gp_span *span)
@@ -173,7 +241,8 @@ bool gp_share_borrow(gp_stream_cache *borrower, cudaStream_t stream, const gp_fi
     gp_stream_cache *donor = gp_pool_first_stream(borrower->pool);
     for (; donor != NULL; donor = donor->next) {
         if (borrow_pending(donor, stream, fit, span) ||
-            (donor != borrower && borrow_kept(donor, stream, fit, span))) {
+            (donor != borrower && (borrow_kept(donor, stream, fit, span) ||
+                                   borrow_left(donor, borrower, stream, fit, span)))) {
             (void)gp_counter_add_shared(&donor->pool->shared_waits, 1);
             return true;
         }

@@ -22,16 +22,15 @@ bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream);
 void gp_share_reclaim_all(gp_pool *pool);
 
 /* Once much has come back since the last time: leave it to the commons if the stream, this
- * cache's, is idle. */
+ * cache's, is idle, or alone in the pool. */
 void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream);
 
-/* The same for every stream of the pool but `except`, until a span fits, which is
+/* gp_share_reclaim() of every stream of the pool but the taker, until a span fits, which is
  * taken out of the commons. */
-bool gp_share_reclaim_others(gp_pool *pool, const gp_stream_cache *except, const gp_fit *fit,
-                             gp_span *span);
+bool gp_share_reclaim_others(gp_stream_cache *taker, const gp_fit *fit, gp_span *span);
 
-/* Take a fitting block that another stream keeps whole, and let `stream`, which is
- * the borrower's, wait for its last use. */
+/* Take a fitting block that another stream keeps, or left to the commons for itself only, and
+ * let `stream`, which is the borrower's, wait for its last use. */
 bool gp_share_borrow(gp_stream_cache *borrower, cudaStream_t stream, const gp_fit *fit,
                      gp_span *span);
 

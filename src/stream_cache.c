@@ -26,6 +26,7 @@ gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_ca
 
     made->pool = pool;
     made->stream_id = stream_id;
+    gp_whole_blocks_fit(&made->whole, 0);
     made->guest_limit = pool->config.visible_order ? 1 : GP_GUEST_LIMIT;
     made->uncovered_limit = pool->config.visible_order ? 1 : GP_UNCOVERED_LIMIT;
     *cache = made;

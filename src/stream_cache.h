@@ -44,6 +44,10 @@
 /* Fences kept to learn how far the stream has come. */
 #define GP_STREAM_FENCES 4
 
+/* Is memory ordered on one stream only, or has the device, as seen by the host, completed every
+ * use of it, so that no fence is needed ever after? */
+typedef enum gp_order { GP_ORDERED_HERE, GP_ORDERED_EVERYWHERE } gp_order;
+
 typedef struct gp_stream_cache {
     gp_pool *pool;
     struct gp_stream_cache *next; /* In the pool's list; fixed once it is there. */
@@ -133,6 +137,10 @@ bool gp_stream_cache_take_own(gp_stream_cache *cache, const gp_fit *fit, gp_span
 /* Join all that was freed here, and cut the span out of that. */
 bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
 
+/* A span comes in that is ordered on this stream and has room for the request, which is taken in
+ * the same step, out of it or out of a smaller one. */
+void gp_stream_cache_cut(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
+
 /* Take a span that was freed here no later than give number `limit`, for whoever is
  * ordered behind that. */
 bool gp_stream_cache_take_kept(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
@@ -142,14 +150,15 @@ bool gp_stream_cache_take_kept(gp_stream_cache *cache, const gp_fit *fit, uint64
 bool gp_stream_cache_take_pending(gp_stream_cache *cache, const gp_fit *fit, cudaStream_t stream,
                                   gp_span *span);
 
-/* Move to the commons what was freed no later than give number `limit`, which the device
- * is past: large memory and free chunks. True if something moved. */
-bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit);
+/* Move to the commons what was freed no later than give number `limit`: large memory and free
+ * chunks. The device is past all that was given up to there, or the order is this stream's and it
+ * is alone in the pool. True if something moved, or all streams may take what moved earlier. */
+bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit, gp_order order);
 
-/* Move there what the stream is least likely to take back, of what was freed no later than
- * give number `limit`: the older whole blocks and the heap. Older whole blocks that the
- * device is not past are joined in the heap. */
-void gp_stream_cache_settle(gp_stream_cache *cache, uint64_t limit);
+/* Move there what the stream is least likely to take back: the older whole blocks and the heap.
+ * Parameters as above. Older whole blocks that are younger than the limit are joined in the
+ * heap. */
+void gp_stream_cache_settle(gp_stream_cache *cache, uint64_t limit, gp_order order);
 
 /* Bytes that evict() could move. */
 static inline uint64_t gp_stream_cache_kept_bytes(const gp_stream_cache *cache)

@@ -4,10 +4,6 @@
 
 #include "stream_cache.h"
 
-/* Is a block that comes in ordered on this stream only, or has the device, as seen
- * by the host, completed every use of it, so that no fence is needed ever after? */
-typedef enum gp_order { GP_ORDERED_HERE, GP_ORDERED_EVERYWHERE } gp_order;
-
 /* The next give number. Who reads it has seen the work that was queued before. */
 static inline uint64_t gp_stream_cache_next_give_locked(gp_stream_cache *cache)
 {

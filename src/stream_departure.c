@@ -10,6 +10,9 @@
 
 /* Where spans go, one commons' lock held from one to the next: most are of one. */
 typedef struct departure {
+    gp_stream_cache *cache;
+    gp_order order;      /* Of what goes: for anybody, or for this stream only. */
+    uint64_t limit;      /* The youngest that goes. */
     gp_commons *commons; /* Locked; NULL: none is. */
     uint32_t held;       /* Spans since it was locked. */
     bool moved;
@@ -32,6 +35,8 @@ static void depart(void *user, gp_page *page, size_t bytes)
         let_go(self);
         gp_commons_lock(commons);
         self->commons = commons;
+        if (self->order == GP_ORDERED_HERE)
+            gp_commons_use_locked(commons, self->cache, gp_counter_get(&self->cache->gives));
     }
     self->held++;
     gp_commons_give_locked(commons, (gp_span){.base = page->base, .bytes = bytes});
@@ -44,27 +49,41 @@ static bool end_departure(departure *self)
     return self->moved;
 }
 
-static void note_completed_locked(gp_stream_cache *cache, uint64_t limit)
+/* True if the commons are for everybody because of that. */
+static bool note_completed_locked(gp_stream_cache *cache, uint64_t limit)
 {
+    gp_pool *pool = cache->pool;
     if (limit > cache->completed_gives)
         cache->completed_gives = limit;
     if (limit >= gp_counter_get(&cache->gives))
         gp_counter_set(&cache->uncovered_bytes, 0);
+    const bool opened = gp_commons_complete(&pool->large, cache, limit);
+    return gp_commons_complete(&pool->chunks, cache, limit) || opened;
+}
+
+/* What leaves is no younger than the limit, and that is known of all that is. */
+static bool begin_departure_locked(departure *self)
+{
+    return self->order == GP_ORDERED_EVERYWHERE && note_completed_locked(self->cache, self->limit);
 }
 
 static void depart_oldest_locked(gp_stream_cache *cache, uint32_t count, departure *to_commons)
 {
     gp_whole_blocks *whole = &cache->whole;
+    /* Freed a while ago, so that they may lie in no cache; not one by one, under a lock. */
+    for (uint32_t i = 0; i < count; i++)
+        __builtin_prefetch(whole->pages[i], 1);
     for (uint32_t i = 0; i < count; i++)
         depart(to_commons, whole->pages[i], gp_whole_blocks_bytes_at(whole, i));
     gp_whole_blocks_drop(whole, count);
 }
 
-void gp_stream_cache_settle(gp_stream_cache *cache, uint64_t limit)
+void gp_stream_cache_settle(gp_stream_cache *cache, uint64_t limit, gp_order order)
 {
-    departure to_commons = {.commons = NULL};
+    departure to_commons = {.cache = cache, .order = order, .limit = limit};
     gp_stream_cache_lock(cache);
-    note_completed_locked(cache, limit);
+    (void)begin_departure_locked(&to_commons);
+    gp_whole_blocks_fit(&cache->whole, gp_counter_get(&cache->pool->global.reserved));
     const uint32_t surplus = gp_whole_blocks_surplus(&cache->whole);
     const uint32_t older = gp_whole_blocks_older(&cache->whole, limit);
     depart_oldest_locked(cache, surplus < older ? surplus : older, &to_commons);
@@ -76,12 +95,12 @@ void gp_stream_cache_settle(gp_stream_cache *cache, uint64_t limit)
     (void)end_departure(&to_commons);
 }
 
-bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit)
+bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit, gp_order order)
 {
-    departure to_commons = {.commons = NULL};
+    departure to_commons = {.cache = cache, .order = order, .limit = limit};
     gp_span chunk;
     gp_stream_cache_lock(cache);
-    note_completed_locked(cache, limit);
+    const bool opened = begin_departure_locked(&to_commons);
     depart_oldest_locked(cache, gp_whole_blocks_older(&cache->whole, limit), &to_commons);
     gp_stream_heap_take_old(&cache->large, limit, depart, &to_commons);
     gp_stream_heap_take_old(&cache->spare, limit, depart, &to_commons);
@@ -89,5 +108,5 @@ bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit)
         depart(&to_commons, gp_address_table_page(chunk.base), chunk.bytes);
     gp_counter_set(&cache->settled_bytes, gp_counter_get(&cache->large.bytes));
     gp_stream_cache_unlock(cache);
-    return end_departure(&to_commons);
+    return end_departure(&to_commons) || opened;
 }

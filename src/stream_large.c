@@ -29,7 +29,7 @@ static void keep_locked(gp_stream_cache *cache, gp_page *page, size_t bytes)
 {
     const uint64_t give = gp_stream_cache_next_give_locked(cache);
     gp_counter_add(&cache->uncovered_bytes, bytes);
-    if (!gp_whole_blocks_accept(bytes)) {
+    if (!gp_whole_blocks_accept(&cache->whole, bytes)) {
         join_locked(cache, page, bytes, give);
         return;
     }
@@ -45,13 +45,32 @@ void gp_stream_cache_give_large(gp_stream_cache *cache, gp_page *page, size_t by
     gp_stream_cache_unlock(cache);
 }
 
+static gp_stream_heap *heap_for(gp_stream_cache *cache, const gp_fit *fit)
+{
+    return fit->chunk ? &cache->spare : &cache->large;
+}
+
+static void put_back_locked(gp_stream_cache *cache, const gp_fit *fit, gp_span span)
+{
+    gp_counter_add(&cache->uncovered_bytes, span.bytes);
+    gp_stream_heap_give(heap_for(cache, fit), gp_address_table_page(span.base), span.bytes,
+                        gp_stream_cache_next_give_locked(cache));
+}
+
 void gp_stream_cache_put_back(gp_stream_cache *cache, const gp_fit *fit, gp_span span)
 {
     gp_stream_cache_lock(cache);
-    gp_counter_add(&cache->uncovered_bytes, span.bytes);
-    gp_stream_heap_give(fit->chunk ? &cache->spare : &cache->large,
-                        gp_address_table_page(span.base), span.bytes,
-                        gp_stream_cache_next_give_locked(cache));
+    put_back_locked(cache, fit, span);
+    gp_stream_cache_unlock(cache);
+}
+
+void gp_stream_cache_cut(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
+{
+    gp_stream_cache_lock(cache);
+    put_back_locked(cache, fit, *span);
+    bool found = gp_stream_heap_take(heap_for(cache, fit), fit, UINT64_MAX, span);
+    GP_ASSERT(found);
+    (void)found;
     gp_stream_cache_unlock(cache);
 }
 
@@ -60,11 +79,6 @@ void gp_stream_cache_put_back(gp_stream_cache *cache, const gp_fit *fit, gp_span
 static gp_page *take_whole_locked(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit)
 {
     return fit->chunk ? NULL : gp_whole_blocks_take(&cache->whole, fit, limit);
-}
-
-static gp_stream_heap *heap_for(gp_stream_cache *cache, const gp_fit *fit)
-{
-    return fit->chunk ? &cache->spare : &cache->large;
 }
 
 static bool found_page(gp_page *page, const gp_fit *fit, gp_span *span)

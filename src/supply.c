@@ -35,9 +35,16 @@ static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
     return fit->chunk ? &pool->chunks : &pool->large;
 }
 
+static gp_commons_request request_for(const gp_supply *supply, const gp_fit *fit)
+{
+    return (gp_commons_request){
+        .taker = supply->cache, .bytes = fit->bytes, .alignment = fit->alignment};
+}
+
 static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    return gp_commons_take(commons_for(supply->cache->pool, fit), fit->bytes, fit->alignment, span);
+    const gp_commons_request request = request_for(supply, fit);
+    return gp_commons_take(commons_for(supply->cache->pool, fit), &request, span);
 }
 
 /* What was freed on this stream and nobody else could have. */
@@ -63,9 +70,9 @@ static bool take_shared(const gp_supply *supply, const gp_fit *fit, gp_span *spa
     case GP_SHARE_NEVER:
         return false;
     case GP_SHARE_COMPLETED:
-        return gp_share_reclaim_others(pool, supply->cache, fit, span);
+        return gp_share_reclaim_others(supply->cache, fit, span);
     default:
-        return gp_share_reclaim_others(pool, supply->cache, fit, span) ||
+        return gp_share_reclaim_others(supply->cache, fit, span) ||
                gp_share_borrow(supply->cache, supply->stream, fit, span);
     }
 }
@@ -105,16 +112,25 @@ static gp_status add_for_caller(const gp_supply *supply, gp_segment *segment,
     return gp_commons_add_taken_segment(commons_for(pool, fit), segment);
 }
 
+/* All of a segment that the stream has alone, as it may have to, is cut here. */
+static bool is_uncut(const gp_fit *fit, gp_span span)
+{
+    return !gp_fit_is_met(fit, span.base, span.bytes);
+}
+
 /* The stream does nothing but this, so the allocation is complete within microseconds;
  * then the rest of the segment is for any stream. */
 static gp_status add_segment(const gp_supply *supply, gp_segment *segment, cudaStream_t own_stream,
                              const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
-    if (gp_global_tier_wait(&pool->global, own_stream))
-        return gp_commons_add_segment(commons_for(pool, fit), segment, fit->bytes, fit->alignment,
-                                      span);
-    return add_for_caller(supply, segment, own_stream, fit, span);
+    const gp_commons_request request = request_for(supply, fit);
+    gp_status status = gp_global_tier_wait(&pool->global, own_stream)
+                           ? gp_commons_add_segment(commons_for(pool, fit), segment, &request, span)
+                           : add_for_caller(supply, segment, own_stream, fit, span);
+    if (status == GP_OK && is_uncut(fit, *span))
+        gp_stream_cache_cut(supply->cache, fit, span);
+    return status;
 }
 
 static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit *fit, gp_span *span)
@@ -229,6 +245,13 @@ static bool has_pending(gp_pool *pool)
     return false;
 }
 
+/* Does the pool hold memory that only one stream may take before the device is past it? */
+static bool has_user(const gp_pool *pool)
+{
+    return !gp_commons_is_used_by(&pool->large, NULL) ||
+           !gp_commons_is_used_by(&pool->chunks, NULL);
+}
+
 /* Work that is under way may leave what is needed. */
 static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                              gp_supply_source *source)
@@ -238,7 +261,8 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
         if (take_any(supply, fit, span, source))
             return true;
         (void)sched_yield();
-    } while (has_pending(supply->cache->pool) && gp_clock_ns() - start < LAST_WAIT_NS);
+    } while ((has_pending(supply->cache->pool) || has_user(supply->cache->pool)) &&
+             gp_clock_ns() - start < LAST_WAIT_NS);
     return false;
 }
 

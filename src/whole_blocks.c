@@ -10,9 +10,10 @@ static void set_count(gp_whole_blocks *whole, uint32_t count)
 uint32_t gp_whole_blocks_surplus(const gp_whole_blocks *whole)
 {
     const uint32_t all = gp_whole_blocks_count(whole);
+    const uint64_t half = gp_counter_get(&whole->most_bytes) / 2;
     uint64_t bytes = gp_counter_get(&whole->bytes);
     uint32_t count = 0;
-    while (all - count > GP_WHOLE_BLOCKS / 2 || bytes > GP_WHOLE_BYTES / 2)
+    while (all - count > GP_WHOLE_BLOCKS / 2 || bytes > half)
         bytes -= gp_whole_blocks_bytes_at(whole, count++);
     return count;
 }

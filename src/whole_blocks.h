@@ -21,8 +21,10 @@
 
 #define GP_WHOLE_BLOCKS 64u
 
-/* What is kept is joined with nothing, so it is placed worse than the rest. */
+/* What is kept is joined with nothing, so it is placed worse than the rest: so much of it, or
+ * this share of what the pool holds if that is more. */
 #define GP_WHOLE_BYTES ((uint64_t)16 << 20)
+#define GP_WHOLE_SHARE 64
 
 typedef struct gp_whole_blocks {
     _Atomic(uint32_t) count;         /* Read by anybody. */
@@ -30,6 +32,7 @@ typedef struct gp_whole_blocks {
     gp_page *pages[GP_WHOLE_BLOCKS]; /* Where they start. */
     uint64_t gives[GP_WHOLE_BLOCKS]; /* The stream's give count when they were freed. */
     gp_counter bytes;                /* Their sum; read by anybody. */
+    gp_counter most_bytes;           /* What they should be at most; likewise. */
 } gp_whole_blocks;
 
 static inline uint32_t gp_whole_blocks_count(const gp_whole_blocks *whole)
@@ -37,10 +40,17 @@ static inline uint32_t gp_whole_blocks_count(const gp_whole_blocks *whole)
     return atomic_load_explicit(&whole->count, memory_order_relaxed);
 }
 
-/* One that alone would drive out most others is not kept. */
-static inline bool gp_whole_blocks_accept(size_t bytes)
+/* Choose how much is kept by what the pool holds. */
+static inline void gp_whole_blocks_fit(gp_whole_blocks *whole, uint64_t pool_bytes)
 {
-    return bytes <= GP_WHOLE_BYTES / 2;
+    const uint64_t share = pool_bytes / GP_WHOLE_SHARE;
+    gp_counter_set(&whole->most_bytes, share > GP_WHOLE_BYTES ? share : GP_WHOLE_BYTES);
+}
+
+/* One that alone would drive out most others is not kept. */
+static inline bool gp_whole_blocks_accept(const gp_whole_blocks *whole, size_t bytes)
+{
+    return bytes <= gp_counter_get(&whole->most_bytes) / 2;
 }
 
 static inline bool gp_whole_blocks_are_full(const gp_whole_blocks *whole)
@@ -52,7 +62,7 @@ static inline bool gp_whole_blocks_are_full(const gp_whole_blocks *whole)
 static inline bool gp_whole_blocks_are_many(const gp_whole_blocks *whole)
 {
     return gp_whole_blocks_count(whole) >= GP_WHOLE_BLOCKS - GP_WHOLE_BLOCKS / 4 ||
-           gp_counter_get(&whole->bytes) > GP_WHOLE_BYTES;
+           gp_counter_get(&whole->bytes) > gp_counter_get(&whole->most_bytes);
 }
 
 /* How many of them; then half of what may be kept stays. */

@@ -10,6 +10,13 @@
 static gp_page pages[GP_WHOLE_BLOCKS];
 static gp_whole_blocks whole;
 
+static void open_whole(void)
+{
+    gp_whole_blocks_fit(&whole, 0);
+}
+
+TestSuite(whole_blocks, .init = open_whole);
+
 /* The block of one page lies a page's length behind the one before it. */
 static void put(size_t page, size_t bytes, uint64_t give)
 {
@@ -144,6 +151,19 @@ Test(whole_blocks, few_have_no_surplus)
 
 Test(whole_blocks, are_none_of_which_two_would_be_too_much)
 {
-    cr_assert(gp_whole_blocks_accept(GP_WHOLE_BYTES / 2));
-    cr_assert(not(gp_whole_blocks_accept(GP_WHOLE_BYTES / 2 + 64 * KIB)));
+    cr_assert(gp_whole_blocks_accept(&whole, GP_WHOLE_BYTES / 2));
+    cr_assert(not(gp_whole_blocks_accept(&whole, GP_WHOLE_BYTES / 2 + 64 * KIB)));
+}
+
+Test(whole_blocks, may_be_more_in_a_pool_that_holds_much)
+{
+    gp_whole_blocks_fit(&whole, 2 * GP_WHOLE_SHARE * GP_WHOLE_BYTES);
+
+    put(0, GP_WHOLE_BYTES, 1);
+    put(1, GP_WHOLE_BYTES, 2);
+    cr_assert(not(gp_whole_blocks_are_many(&whole)));
+    put(2, 64 * KIB, 3);
+
+    cr_assert(gp_whole_blocks_are_many(&whole));
+    cr_assert(eq(u32, gp_whole_blocks_surplus(&whole), 2));
 }
