@@ -156,11 +156,13 @@ Test(case_crowds, that_hit_make_no_native_call_past_their_first)
 
 /* ---- uses from many threads ---- */
 
+#define SHARED_BYTES MIB(4) /* large, so that the next request gets it again */
+
 static void *shared_block;
 
 static void record(worker *self)
 {
-    const gp_sim_access access = {.base = shared_block, .bytes = KIB(64), .writes = false};
+    const gp_sim_access access = {.base = shared_block, .bytes = SHARED_BYTES, .writes = false};
     if (gp_sim_launch(self->streams[0], &access, 1, 1000) != 0)
         self->status = GP_ERR_CUDA;
     (void)is_fine(self, gp_record_use(shared_block, self->streams[0]));
@@ -177,7 +179,7 @@ Test(case_crowds, that_use_one_block_get_it_back_once_and_after_the_last_use)
     for (int i = 0; i < USERS; i++)
         users[i] = pool_stream();
     for (int round = 0; round < ROUNDS; round++) {
-        shared_block = pool_alloc(KIB(64), home);
+        shared_block = pool_alloc(SHARED_BYTES, home);
         gp_sim_gate gate = NULL;
         for (int i = 0; i < USERS; i++) {
             pool_order(home, users[i]);
@@ -193,7 +195,7 @@ Test(case_crowds, that_use_one_block_get_it_back_once_and_after_the_last_use)
         FAILS(GP_ERR_DOUBLE_FREE, gp_free_async(shared_block, home));
         FAILS(GP_ERR_DOUBLE_FREE, gp_record_use(shared_block, users[0]));
 
-        pool_use(KIB(64), home);
+        pool_use(SHARED_BYTES, home);
 
         pool_open_gate(gate);
         pool_settle();
