@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
 
 TestSuite(case_crowds, .init = pool_open, .fini = pool_close);
 
@@ -14,12 +16,15 @@ typedef struct worker {
     uint64_t seed;
     int rounds;
     gp_status status; /* first failure */
+    char text[512];
 } worker;
 
 static bool is_fine(worker *self, gp_status status)
 {
-    if (self->status == GP_OK && status != GP_OK)
+    if (self->status == GP_OK && status != GP_OK) {
         self->status = status;
+        (void)snprintf(self->text, sizeof(self->text), "%s", gp_last_error());
+    }
     return status == GP_OK;
 }
 
@@ -42,7 +47,7 @@ static void start(worker *self, void (*step)(worker *), int number, int rounds)
 static void join(worker *self)
 {
     cr_assert(eq(int, pthread_join(self->id, NULL), 0));
-    cr_assert(eq(int, (int)self->status, (int)GP_OK), "%s", gp_status_string(self->status));
+    cr_assert(eq(int, (int)self->status, (int)GP_OK), "%s", self->text);
 }
 
 /* Frees behind an event on another stream: the path that records, queries and waits. */
@@ -67,6 +72,8 @@ static void hit(worker *self)
 
 static void trim(worker *self)
 {
+    const struct timespec pause = {.tv_nsec = 200000};
+    (void)nanosleep(&pause, NULL);
     (void)is_fine(self, gp_pool_trim_to(pool, seeded_random_below(&self->seed, 2) ? 0 : MIB(64)));
 }
 
