@@ -42,7 +42,8 @@ gp_has_gpu() {
 }
 
 gp_has_two_gpus() {
-    [ -e /dev/nvidia1 ] || [ "$({ command -v nvidia-smi >/dev/null && nvidia-smi -L; } 2>/dev/null | wc -l)" -ge 2 ]
+    [ -e /dev/nvidia1 ] ||
+        [ "$({ command -v nvidia-smi >/dev/null && nvidia-smi -L; } 2>/dev/null | wc -l)" -ge 2 ]
 }
 
 # gp_build DIRECTORY CMAKE_ARGUMENT...: configure and build, showing the log only if that fails.
