@@ -164,6 +164,90 @@ Test(case_exit, child_forked_before_the_first_use_is_a_process_like_any_other)
     cr_assert(eq(int, exit_status_of_child(use_gp_and_exit), 0));
 }
 
+/* ---- fork beside threads that are inside calls, with whatever locks they hold ---- */
+
+static cudaStream_t inherited_stream;
+static void *inherited_block;
+static atomic_bool stop;
+
+static bool visit_nothing(const gp_walk_entry *entry, void *unused)
+{
+    (void)entry;
+    (void)unused;
+    return true;
+}
+
+static void expect_every_call_to_return(void)
+{
+    void *block = NULL;
+    gp_pool *other = NULL;
+    cudaMemPool_t native = NULL;
+    gp_pool_stats stats = {.struct_bytes = sizeof(stats)};
+    gp_device_info info = {.struct_bytes = sizeof(info)};
+    const gp_reserve_entry plan = {.bytes = 512, .count = 1};
+    const gp_status statuses[] = {
+        gp_alloc_from_pool_async(&block, KIB(4), pool, inherited_stream),
+        gp_alloc_from_pool_async(&block, MIB(4), pool, NULL),
+        gp_alloc_async(&block, KIB(4), inherited_stream),
+        gp_record_use(inherited_block, inherited_stream),
+        gp_stream_attach(pool, inherited_stream),
+        gp_stream_detach(pool, inherited_stream),
+        gp_capture_begin(pool, inherited_stream),
+        gp_capture_end(pool, inherited_stream),
+        gp_pool_reserve(pool, inherited_stream, &plan, 1),
+        gp_pool_trim_to(pool, 0),
+        gp_pool_get_stats(pool, &stats),
+        gp_pool_reset_peak(pool),
+        gp_pool_check(pool),
+        gp_pool_walk(pool, visit_nothing, NULL),
+        gp_pool_native_handle(pool, &native),
+        gp_pool_get_device(pool, &info),
+        gp_default_pool(&other, 0),
+        gp_pool_create(&other, NULL),
+        gp_pool_destroy(pool),
+        gp_pool_destroy_forced(pool),
+    };
+    for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+        if (statuses[i] != GP_ERR_WRONG_PROCESS)
+            _exit(50 + (int)i);
+    }
+    _exit(gp_free_async(inherited_block, inherited_stream) == GP_OK ? 0 : 1);
+}
+
+static void *take_every_lock(void *own_stream)
+{
+    cudaStream_t stream = (cudaStream_t)own_stream;
+    gp_pool_stats stats = {.struct_bytes = sizeof(stats)};
+    while (!atomic_load(&stop)) {
+        GP(gp_stream_attach(pool, stream));
+        pool_use(MIB(3), stream);
+        pool_use(KIB(4), stream);
+        GP(gp_pool_get_stats(pool, &stats));
+        GP(gp_stream_detach(pool, stream));
+        GP(gp_pool_trim_to(pool, 0));
+    }
+    return NULL;
+}
+
+Test(case_ends, child_forked_in_the_middle_of_other_threads_calls_returns_from_every_call)
+{
+    pthread_t threads[3];
+    inherited_stream = pool_attached_stream();
+    inherited_block = pool_alloc(KIB(4), inherited_stream);
+    for (int i = 0; i < 3; i++)
+        cr_assert(eq(int, pthread_create(&threads[i], NULL, take_every_lock, pool_stream()), 0));
+
+    for (int i = 0; i < 100; i++)
+        cr_assert(eq(int, exit_status_of_child(expect_every_call_to_return), 0));
+
+    atomic_store(&stop, true);
+    for (int i = 0; i < 3; i++)
+        cr_assert(eq(int, pthread_join(threads[i], NULL), 0));
+    pool_free(inherited_block, inherited_stream);
+}
+
+/* ---- exit ---- */
+
 static atomic_int started;
 
 static void *allocate_for_ever(void *stream)
