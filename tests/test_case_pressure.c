@@ -2,6 +2,7 @@
 #include "pool_fixture.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <time.h>
@@ -108,7 +109,7 @@ Test(case_pressure, request_larger_than_the_device_fails_cleanly_under_every_pol
 typedef struct bystander {
     cudaStream_t stream;
     atomic_bool stop;
-    unsigned pairs;
+    atomic_uint pairs;
     gp_status status;
 } bystander;
 
@@ -120,7 +121,7 @@ static void *keep_allocating(void *started)
         self->status = gp_alloc_from_pool_async(&block, KIB(4), pool, self->stream);
         if (self->status == GP_OK)
             self->status = gp_free_async(block, self->stream);
-        self->pairs++;
+        atomic_fetch_add(&self->pairs, 1);
     }
     return NULL;
 }
@@ -143,19 +144,26 @@ Test(case_pressure, bounded_wait_holds_up_no_other_thread)
     pool_use(MIB(32), stream);
     pthread_t thread;
     cr_assert(eq(int, pthread_create(&thread, NULL, keep_allocating, &other), 0));
-    double start = seconds_now();
+    while (atomic_load(&other.pairs) == 0)
+        (void)sched_yield();
+    unsigned before = atomic_load(&other.pairs);
+    double longest = 0;
 
-    for (int i = 0; i < 5; i++) {
+    /* On a busy machine the other thread may not get to run in every wait. */
+    for (int i = 0; i < 5 || (i < 500 && atomic_load(&other.pairs) - before < 100); i++) {
         void *none = NULL;
-        FAILS(GP_ERR_LIMIT, gp_alloc_from_pool_async(&none, MIB(48), pool, pool_stream()));
+        double start = seconds_now();
+        FAILS(GP_ERR_LIMIT, gp_alloc_from_pool_async(&none, MIB(48), pool, NULL));
+        double waited = seconds_now() - start;
+        longest = waited > longest ? waited : longest;
     }
 
-    double waited = seconds_now() - start;
+    unsigned pairs = atomic_load(&other.pairs) - before;
     atomic_store(&other.stop, true);
     cr_assert(eq(int, pthread_join(thread, NULL), 0));
-    cr_assert(lt(dbl, waited, 5.0));
+    cr_assert(lt(dbl, longest, 5.0));
     cr_assert(eq(int, (int)other.status, (int)GP_OK));
-    cr_assert(lt(uint, 100, other.pairs));
+    cr_assert(le(uint, 100, pairs));
     pool_open_gate(gate);
 }
 
