@@ -41,6 +41,11 @@ gp_has_gpu() {
     [ -e /dev/nvidia0 ] || { command -v nvidia-smi && nvidia-smi -L; } >/dev/null 2>&1
 }
 
+gp_has_two_gpus() {
+    [ -e /dev/nvidia1 ] ||
+        [ "$({ command -v nvidia-smi >/dev/null && nvidia-smi -L; } 2>/dev/null | wc -l)" -ge 2 ]
+}
+
 # gp_build DIRECTORY CMAKE_ARGUMENT...: configure and build, showing the log only if that fails.
 gp_build() {
     local directory=$1 log

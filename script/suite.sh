@@ -43,11 +43,11 @@ suite_names() {
     ctest --test-dir "$1" -N "${@:2}" 2>/dev/null | sed -n 's/^ *Test *#[0-9]*: //p'
 }
 
-# How many tests a run without a GPU leaves out.
-suite_count_gpu() {
+# suite_count_label DIRECTORY LABEL: how many tests a run without a label leaves out.
+suite_count_label() {
     local directory=$1 criterion name total=0
     criterion=$(suite_names "$directory" -L criterion)
-    for name in $(suite_names "$directory" -L gpu); do
+    for name in $(suite_names "$directory" -L "$2"); do
         if grep -qxF "$name" <<<"$criterion"; then
             # "suite: 5 tests"; the lines below it depend on the locale.
             total=$((total + $("$directory/tests/$name" --list |
@@ -68,9 +68,12 @@ suite_run() {
     [ "$jobs" -le 8 ] || jobs=8 # each program runs its tests side by side as well
 
     suite_skipped=0
-    if ! gp_has_gpu; then
-        arguments+=(-LE gpu)
-        suite_skipped=$(suite_count_gpu "$directory")
+    local label=
+    gp_has_two_gpus || label=gpu2
+    gp_has_gpu || label=gpu # ctest takes it for a pattern, so gpu2 is left out too
+    if [ -n "$label" ]; then
+        arguments+=(-LE "$label")
+        suite_skipped=$(suite_count_label "$directory" "$label")
     fi
     rm -f "$log"
     ctest --test-dir "$directory" --output-on-failure --no-tests=error -j "$jobs" \

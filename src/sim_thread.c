@@ -4,11 +4,12 @@
 #include "sim_stream.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 static pthread_once_t key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
-static bool key_is_made;
+static atomic_bool key_is_made;
 static _Thread_local gp_sim_thread *self;
 
 /* Under the machine's lock. */
@@ -45,16 +46,25 @@ static void end_thread(void *value)
     free(thread);
 }
 
+/* At exit() and when the library is unloaded: a thread that lives on must not end in code
+ * that is gone. */
+static void forget_key(void)
+{
+    if (atomic_exchange(&key_is_made, false))
+        (void)pthread_key_delete(key);
+}
+
 static void make_key(void)
 {
-    key_is_made = pthread_key_create(&key, end_thread) == 0;
+    atomic_store(&key_is_made, pthread_key_create(&key, end_thread) == 0);
+    (void)atexit(forget_key);
 }
 
 static gp_sim_thread *make_self(void)
 {
     pthread_once(&key_once, make_key);
     gp_sim_thread *thread = calloc(1, sizeof(*thread));
-    if (thread == NULL || !key_is_made || pthread_setspecific(key, thread) != 0) {
+    if (thread == NULL || !atomic_load(&key_is_made) || pthread_setspecific(key, thread) != 0) {
         free(thread);
         return NULL;
     }

@@ -98,6 +98,18 @@ void gpu_order(cudaStream_t earlier, cudaStream_t later)
     RUN(device->event_destroy(event));
 }
 
+void gpu_pass(cudaStream_t stream)
+{
+    device_event passed = NULL;
+    RUN(device->event_create(&passed));
+    RUN(device->event_record(passed, stream));
+    device_result result = DEVICE_NOT_READY;
+    while (result == DEVICE_NOT_READY)
+        result = device->event_query(passed);
+    RUN(result);
+    RUN(device->event_destroy(passed));
+}
+
 void *gpu_alloc(size_t bytes, cudaStream_t stream)
 {
     void *ptr = NULL;

@@ -72,6 +72,10 @@ void gpu_destroy_gate(device_gate gate);
 /* `later` waits for what is queued on `earlier` so far. */
 void gpu_order(cudaStream_t earlier, cudaStream_t later);
 
+/* Wait for what is queued on the stream, which must not be behind a closed gate. No kernel may be
+ * among it while another stream is: a memory checker ends none before the gate is open. */
+void gpu_pass(cudaStream_t stream);
+
 void *gpu_alloc(size_t bytes, cudaStream_t stream);
 gp_pool_stats gpu_stats(void);
 

@@ -12,10 +12,18 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes);
 
 static size_t calls_seen;
 static size_t calls_left = SIZE_MAX;
+static int fails_once;
 
 void malloc_fault_after(size_t calls)
 {
     calls_left = calls;
+    fails_once = 0;
+}
+
+void malloc_fault_once_after(size_t calls)
+{
+    calls_left = calls;
+    fails_once = 1;
 }
 
 void malloc_fault_off(void)
@@ -35,6 +43,7 @@ static int succeeds(void)
         return 1;
     }
     if (calls_left == 0) {
+        calls_left = fails_once ? SIZE_MAX : 0;
         return 0;
     }
     calls_left--;

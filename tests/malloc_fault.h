@@ -12,6 +12,9 @@
 /* Let so many calls succeed and fail every one after them. */
 void malloc_fault_after(size_t calls);
 
+/* Let so many calls succeed and fail the next one only. */
+void malloc_fault_once_after(size_t calls);
+
 /* No more failures. */
 void malloc_fault_off(void);
 

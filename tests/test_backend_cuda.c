@@ -55,6 +55,8 @@ Test(cuda_probe, remembers_its_answer_and_repeats_the_text)
     cr_assert(cuda_error_mentions("no device"));
 }
 
+/* C08: drivers of CUDA 11 had faults in the native pool's reuse; gp stands on none older than 12.0.
+ */
 Test(cuda_probe_old_driver, names_the_function_that_is_missing)
 {
     cuda_load_old_driver();

@@ -43,6 +43,7 @@ Test(share, pending_memory_serves_another_stream_behind_a_wait)
     pool_open_gate(gate);
 }
 
+/* C81: no stream is made to wait for a slower one. */
 Test(share, pending_memory_is_left_alone_where_waits_are_not_allowed)
 {
     share_in_mode(GP_SHARE_COMPLETED);

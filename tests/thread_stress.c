@@ -7,6 +7,8 @@
  * statistics and trims. At the end the counters must balance to the byte, the pool's
  * invariants hold, and the device have everything back.
  *
+ * C73, C77: trims and native calls beside allocations, and no thread that waits for ever.
+ *
  * A program of its own, since ThreadSanitizer and Criterion do not go together.
  */
 #include "gp/gp.h"
