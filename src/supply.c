@@ -258,6 +258,9 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
 {
     const uint64_t start = gp_clock_ns();
     do {
+        /* Also of the stream itself: what it left unasked cannot go back before. */
+        if (has_user(supply->cache->pool))
+            (void)gp_share_reclaim(supply->cache, true, supply->stream);
         if (take_any(supply, fit, span, source))
             return true;
         (void)sched_yield();
