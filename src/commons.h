@@ -26,7 +26,6 @@
 
 typedef struct gp_commons {
     gp_pool *pool;
-    gp_lock lock; /* Taken under a stream cache's lock, never the other way. */
     void *policy;
     gp_segment_list segments; /* Native. */
     gp_counter free_bytes;    /* Written under the lock. */
@@ -35,6 +34,11 @@ typedef struct gp_commons {
      * Written under the lock. */
     _Atomic(struct gp_stream_cache *) user;
     uint64_t user_gives; /* Of the user's, its give count when it last left something. */
+
+    /* Who waits for the lock must not take away what its holder writes. */
+    char apart[GP_CACHE_LINE];
+    gp_lock lock; /* Taken under a stream cache's lock, never the other way. */
+    char end[GP_CACHE_LINE];
 } gp_commons;
 
 gp_status gp_commons_init(gp_commons *commons, gp_pool *pool);

@@ -108,8 +108,8 @@ static void free_plain(const gp_block *block, gp_thread_cache *cache, cudaStream
     if (size_class != GP_CLASS_LARGE)
         gp_thread_cache_put(cache, size_class, block->slot);
     else
-        gp_stream_cache_give_large(cache->stream, gp_address_table_page(block->slot.base),
-                                   block->bytes);
+        gp_stream_cache_give_large(cache->stream,
+                                   (gp_span){.base = block->slot.base, .bytes = block->bytes});
 }
 
 /* The uses stay recorded if they cannot be waited for: then the block stays live. */
@@ -175,14 +175,15 @@ static GP_NOINLINE gp_status free_slow(void *ptr, cudaStream_t stream)
 }
 
 /* A large block that is live and not shared, on a stream this thread knows. */
-static GP_NOINLINE gp_status free_large(gp_page *page, gp_thread_cache *cache, cudaStream_t stream)
+static GP_NOINLINE gp_status free_large(gp_page *page, uintptr_t base, gp_thread_cache *cache,
+                                        cudaStream_t stream)
 {
     const size_t bytes = gp_page_large_bytes(page);
     if (cache->listener != NULL)
-        cache->listener->note_free((void *)page->base, stream);
+        cache->listener->note_free((void *)base, stream);
     gp_page_set_large(page, GP_STATE_CACHED);
     gp_thread_cache_count_free(cache->counters, bytes);
-    gp_stream_cache_give_large(cache->stream, page, bytes);
+    gp_stream_cache_give_large(cache->stream, (gp_span){.base = base, .bytes = bytes});
     gp_tiers_settle(cache, stream);
     return GP_OK;
 }
@@ -202,7 +203,7 @@ gp_status gp_free_async(void *ptr, cudaStream_t stream)
 
     if (base % GP_PAGE_BYTES == 0 &&
         gp_record_get(&page->large) == (GP_CLASS_LARGE | GP_STATE_LIVE))
-        return free_large(page, cache, stream);
+        return free_large(page, base, cache, stream);
     gp_page_records *records = gp_page_get_records(page);
     if (GP_UNLIKELY(records == NULL))
         return free_slow(ptr, stream);

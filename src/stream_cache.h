@@ -122,16 +122,16 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span);
 /* ---- large blocks --------------------------------------------------------------- */
 
 /* A large block comes back, freed on this stream. Never fails, calls nobody. */
-void gp_stream_cache_give_large(gp_stream_cache *cache, gp_page *page, size_t bytes);
+void gp_stream_cache_give_large(gp_stream_cache *cache, gp_span block);
 
 /* A span that was taken out for `fit` and not used. */
 void gp_stream_cache_put_back(gp_stream_cache *cache, const gp_fit *fit, gp_span span);
 
 /* Take a large block for this stream that was freed here and is of just the size, as it
- * is. NULL if there is none. */
-gp_page *gp_stream_cache_take_exact(gp_stream_cache *cache, const gp_fit *fit);
+ * is. False if there is none. */
+bool gp_stream_cache_take_exact(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
 
-/* The same as a span, and also of what waits aside for the stream's own work only. */
+/* The same, and also of what waits aside for the stream's own work only. */
 bool gp_stream_cache_take_own(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
 
 /* Join all that was freed here, and cut the span out of that. */

@@ -26,9 +26,10 @@ static void let_go(departure *self)
     self->held = 0;
 }
 
-static void depart(void *user, gp_page *page, size_t bytes)
+static void depart(void *user, gp_span span)
 {
     departure *self = user;
+    gp_page *page = gp_address_table_page(span.base);
     gp_commons *commons = atomic_load_explicit(&page->segment, memory_order_acquire)->commons;
     gp_page_set_large(page, GP_STATE_FREED);
     if (commons != self->commons || self->held == SPANS_A_HOLD) {
@@ -39,7 +40,7 @@ static void depart(void *user, gp_page *page, size_t bytes)
             gp_commons_use_locked(commons, self->cache, gp_counter_get(&self->cache->gives));
     }
     self->held++;
-    gp_commons_give_locked(commons, (gp_span){.base = page->base, .bytes = bytes});
+    gp_commons_give_locked(commons, span);
     self->moved = true;
 }
 
@@ -72,9 +73,9 @@ static void depart_oldest_locked(gp_stream_cache *cache, uint32_t count, departu
     gp_whole_blocks *whole = &cache->whole;
     /* Freed a while ago, so that they may lie in no cache; not one by one, under a lock. */
     for (uint32_t i = 0; i < count; i++)
-        __builtin_prefetch(whole->pages[i], 1);
+        __builtin_prefetch(gp_address_table_page(whole->bases[i]), 1);
     for (uint32_t i = 0; i < count; i++)
-        depart(to_commons, whole->pages[i], gp_whole_blocks_bytes_at(whole, i));
+        depart(to_commons, gp_whole_blocks_at(whole, i));
     gp_whole_blocks_drop(whole, count);
 }
 
@@ -105,7 +106,7 @@ bool gp_stream_cache_evict(gp_stream_cache *cache, uint64_t limit, gp_order orde
     gp_stream_heap_take_old(&cache->large, limit, depart, &to_commons);
     gp_stream_heap_take_old(&cache->spare, limit, depart, &to_commons);
     while (gp_stream_cache_remove_chunk_locked(cache, limit, false, &chunk))
-        depart(&to_commons, gp_address_table_page(chunk.base), chunk.bytes);
+        depart(&to_commons, chunk);
     gp_counter_set(&cache->settled_bytes, gp_counter_get(&cache->large.bytes));
     gp_stream_cache_unlock(cache);
     return end_departure(&to_commons) || opened;

@@ -118,14 +118,15 @@ static gp_page *find(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit, ui
     return page;
 }
 
-gp_page *gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit)
+bool gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit, gp_span *span)
 {
     gp_page *page =
         gp_counter_get(&heap->bytes) < fit->bytes ? NULL : lower_bound(heap, fit->bytes);
     if (page == NULL || !gp_fit_is_met(fit, page->base, gp_page_large_bytes(page)))
-        return NULL;
+        return false;
     remove_span(heap, page);
-    return page;
+    *span = (gp_span){.base = page->base, .bytes = fit->bytes};
+    return true;
 }
 
 /* Cut off a span's high end; what is left keeps its place by address. */
@@ -158,7 +159,7 @@ bool gp_stream_heap_take(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit
 }
 
 void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
-                             void (*leave)(void *user, gp_page *page, size_t bytes), void *user)
+                             void (*leave)(void *user, gp_span span), void *user)
 {
     gp_page *next;
     uint64_t oldest = UINT64_MAX;
@@ -172,7 +173,7 @@ void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
             continue;
         }
         remove_span(heap, page);
-        leave(user, page, gp_page_large_bytes(page));
+        leave(user, (gp_span){.base = page->base, .bytes = gp_page_large_bytes(page)});
     }
     heap->oldest = oldest;
 }

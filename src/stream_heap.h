@@ -39,8 +39,8 @@ typedef struct gp_stream_heap {
  * number `give`. O(log n). */
 void gp_stream_heap_give(gp_stream_heap *heap, gp_page *page, size_t bytes, uint64_t give);
 
-/* Take a span of just the size, the lowest in address; NULL if there is none. O(log n). */
-gp_page *gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit);
+/* Take a span of just the size, the lowest in address; false if there is none. O(log n). */
+bool gp_stream_heap_take_exact(gp_stream_heap *heap, const gp_fit *fit, gp_span *span);
 
 /*
  * Take the request out of the smallest span that has room and was freed no later than
@@ -53,7 +53,7 @@ bool gp_stream_heap_take(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit
  * each to `leave`, which must not touch the heap. O(n), or O(1) if all are younger than
  * was seen the last time. */
 void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
-                             void (*leave)(void *user, gp_page *page, size_t bytes), void *user);
+                             void (*leave)(void *user, gp_span span), void *user);
 
 /* All of it counts as freed by give number `give`. */
 void gp_stream_heap_renew(gp_stream_heap *heap, uint64_t give);

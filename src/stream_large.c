@@ -8,40 +8,40 @@
 
 /* ---- in ------------------------------------------------------------------------- */
 
-static void join_locked(gp_stream_cache *cache, gp_page *page, size_t bytes, uint64_t give)
+static void join_locked(gp_stream_cache *cache, gp_span block, uint64_t give)
 {
     /* What was taken out meanwhile is no longer what the device was asked about. */
     const uint64_t before = gp_counter_get(&cache->large.bytes);
     if (before < gp_counter_get(&cache->settled_bytes))
         gp_counter_set(&cache->settled_bytes, before);
-    gp_stream_heap_give(&cache->large, page, bytes, give);
+    gp_stream_heap_give(&cache->large, gp_address_table_page(block.base), block.bytes, give);
 }
 
 void gp_stream_cache_join_oldest_locked(gp_stream_cache *cache, uint32_t count)
 {
     gp_whole_blocks *whole = &cache->whole;
     for (uint32_t i = 0; i < count; i++)
-        join_locked(cache, whole->pages[i], gp_whole_blocks_bytes_at(whole, i), whole->gives[i]);
+        join_locked(cache, gp_whole_blocks_at(whole, i), whole->gives[i]);
     gp_whole_blocks_drop(whole, count);
 }
 
-static void keep_locked(gp_stream_cache *cache, gp_page *page, size_t bytes)
+static void keep_locked(gp_stream_cache *cache, gp_span block)
 {
     const uint64_t give = gp_stream_cache_next_give_locked(cache);
-    gp_counter_add(&cache->uncovered_bytes, bytes);
-    if (!gp_whole_blocks_accept(&cache->whole, bytes)) {
-        join_locked(cache, page, bytes, give);
+    gp_counter_add(&cache->uncovered_bytes, block.bytes);
+    if (!gp_whole_blocks_accept(&cache->whole, block.bytes)) {
+        join_locked(cache, block, give);
         return;
     }
     if (GP_UNLIKELY(gp_whole_blocks_are_full(&cache->whole)))
         gp_stream_cache_join_oldest_locked(cache, gp_whole_blocks_surplus(&cache->whole));
-    gp_whole_blocks_put(&cache->whole, page, bytes, give);
+    gp_whole_blocks_put(&cache->whole, block, give);
 }
 
-void gp_stream_cache_give_large(gp_stream_cache *cache, gp_page *page, size_t bytes)
+void gp_stream_cache_give_large(gp_stream_cache *cache, gp_span block)
 {
     gp_stream_cache_lock(cache);
-    keep_locked(cache, page, bytes);
+    keep_locked(cache, block);
     gp_stream_cache_unlock(cache);
 }
 
@@ -76,47 +76,40 @@ void gp_stream_cache_cut(gp_stream_cache *cache, const gp_fit *fit, gp_span *spa
 
 /* ---- out ------------------------------------------------------------------------- */
 
-static gp_page *take_whole_locked(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit)
+static bool take_whole_locked(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
+                              gp_span *span)
 {
-    return fit->chunk ? NULL : gp_whole_blocks_take(&cache->whole, fit, limit);
-}
-
-static bool found_page(gp_page *page, const gp_fit *fit, gp_span *span)
-{
-    if (page == NULL)
-        return false;
-    *span = (gp_span){.base = page->base, .bytes = fit->bytes};
-    return true;
+    return !fit->chunk && gp_whole_blocks_take(&cache->whole, fit, limit, span);
 }
 
 bool gp_stream_cache_take_kept(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
                                gp_span *span)
 {
     gp_stream_cache_lock(cache);
-    bool found = found_page(take_whole_locked(cache, fit, limit), fit, span) ||
+    bool found = take_whole_locked(cache, fit, limit, span) ||
                  gp_stream_heap_take(heap_for(cache, fit), fit, limit, span);
     gp_stream_cache_unlock(cache);
     return found;
 }
 
-static gp_page *take_exact_locked(gp_stream_cache *cache, const gp_fit *fit)
+static bool take_exact_locked(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
 {
-    gp_page *page = take_whole_locked(cache, fit, UINT64_MAX);
-    return page != NULL ? page : gp_stream_heap_take_exact(heap_for(cache, fit), fit);
+    return take_whole_locked(cache, fit, UINT64_MAX, span) ||
+           gp_stream_heap_take_exact(heap_for(cache, fit), fit, span);
 }
 
-gp_page *gp_stream_cache_take_exact(gp_stream_cache *cache, const gp_fit *fit)
+bool gp_stream_cache_take_exact(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
 {
     gp_stream_cache_lock(cache);
-    gp_page *page = take_exact_locked(cache, fit);
+    bool found = take_exact_locked(cache, fit, span);
     gp_stream_cache_unlock(cache);
-    return page;
+    return found;
 }
 
 bool gp_stream_cache_take_own(gp_stream_cache *cache, const gp_fit *fit, gp_span *span)
 {
     gp_stream_cache_lock(cache);
-    bool found = found_page(take_exact_locked(cache, fit), fit, span) ||
+    bool found = take_exact_locked(cache, fit, span) ||
                  gp_stream_cache_take_waiting_locked(cache, fit, span);
     gp_stream_cache_unlock(cache);
     return found;

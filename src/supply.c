@@ -336,13 +336,12 @@ static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
 /* ---- the interface -------------------------------------------------------------------- */
 
 /* The span is a block from here on, so that it can come back as one. */
-static gp_page *make_block(const gp_supply *supply, gp_span span)
+static void make_block(const gp_supply *supply, gp_span span)
 {
     gp_page *page = gp_address_table_page(span.base);
     gp_page_set_large_bytes(page, span.bytes);
     gp_page_set_large(page, GP_STATE_CACHED);
     gp_visible_order_taken(supply->cache->pool, supply->stream);
-    return page;
 }
 
 static GP_NOINLINE gp_status find_large(const gp_supply *supply, const gp_fit *fit, gp_span *span,
@@ -353,22 +352,20 @@ static GP_NOINLINE gp_status find_large(const gp_supply *supply, const gp_fit *f
 }
 
 /* The first two rungs by themselves: they serve nearly all. */
-gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_page **page,
+gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *block,
                           gp_supply_source *source)
 {
     *source = GP_SUPPLY_OWN;
-    *page = gp_stream_cache_take_exact(supply->cache, fit);
-    if (*page != NULL)
+    if (gp_stream_cache_take_exact(supply->cache, fit, block))
         return GP_OK;
 
-    gp_span span;
     *source = GP_SUPPLY_SHARED;
-    if (!take_commons(supply, fit, &span)) {
-        gp_status status = find_large(supply, fit, &span, source);
+    if (!take_commons(supply, fit, block)) {
+        gp_status status = find_large(supply, fit, block, source);
         if (status != GP_OK)
             return status;
     }
-    *page = make_block(supply, span);
+    make_block(supply, *block);
     return GP_OK;
 }
 
@@ -397,7 +394,7 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
     }
     if (status != GP_OK)
         return status;
-    (void)make_block(supply, span);
+    make_block(supply, span);
     status = gp_stream_cache_add_chunk(supply->cache, span);
     if (status != GP_OK)
         gp_stream_cache_put_back(supply->cache, &fit, span);

@@ -31,9 +31,9 @@ typedef struct gp_supply {
 /* Where the memory came from. */
 typedef enum gp_supply_source { GP_SUPPLY_OWN, GP_SUPPLY_SHARED, GP_SUPPLY_GROWN } gp_supply_source;
 
-/* A large block that is ordered on the stream, by the page it starts with; its record
- * reads GP_STATE_CACHED. Else what the allocation fails with. */
-gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_page **page,
+/* A large block that is ordered on the stream; its record reads GP_STATE_CACHED. Else what
+ * the allocation fails with. */
+gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *block,
                           gp_supply_source *source);
 
 /* Another chunk for the stream's policy, with room for the request. */

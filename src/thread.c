@@ -287,8 +287,8 @@ static void give_parked(gp_thread_cache *cache, const gp_parked_block *block, cu
     if (size_class != GP_CLASS_LARGE)
         gp_stream_cache_give(cache->stream, &block->slot, 1);
     else
-        gp_stream_cache_give_large(cache->stream, gp_address_table_page(block->slot.base),
-                                   block->bytes);
+        gp_stream_cache_give_large(cache->stream,
+                                   (gp_span){.base = block->slot.base, .bytes = block->bytes});
 }
 
 /* What was freed inside a capture of this stream, which is over. */

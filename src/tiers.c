@@ -82,15 +82,15 @@ gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
     const gp_supply supply = {.cache = cache->stream, .stream = stream};
     const gp_fit fit = {.bytes = request->bytes, .alignment = request->alignment};
     gp_supply_source source;
-    gp_page *page;
-    gp_status status = gp_supply_large(&supply, &fit, &page, &source);
+    gp_span block;
+    gp_status status = gp_supply_large(&supply, &fit, &block, &source);
     if (GP_UNLIKELY(status != GP_OK)) {
         gp_counter_add(&cache->counters->failures, 1);
         return status;
     }
-    gp_page_set_large(page, GP_STATE_LIVE);
+    gp_page_set_large(gp_address_table_page(block.base), GP_STATE_LIVE);
     count_served(cache, request->bytes, source);
-    *base = page->base;
+    *base = block.base;
     return GP_OK;
 }
 

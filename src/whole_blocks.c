@@ -14,7 +14,7 @@ uint32_t gp_whole_blocks_surplus(const gp_whole_blocks *whole)
     uint64_t bytes = gp_counter_get(&whole->bytes);
     uint32_t count = 0;
     while (all - count > GP_WHOLE_BLOCKS / 2 || bytes > half)
-        bytes -= gp_whole_blocks_bytes_at(whole, count++);
+        bytes -= gp_whole_blocks_at(whole, count++).bytes;
     return count;
 }
 
@@ -26,14 +26,14 @@ uint32_t gp_whole_blocks_older(const gp_whole_blocks *whole, uint64_t limit)
     return count;
 }
 
-void gp_whole_blocks_put(gp_whole_blocks *whole, gp_page *page, size_t bytes, uint64_t give)
+void gp_whole_blocks_put(gp_whole_blocks *whole, gp_span block, uint64_t give)
 {
     const uint32_t place = gp_whole_blocks_count(whole);
-    whole->units[place] = (uint32_t)(bytes >> GP_PAGE_SHIFT);
-    whole->pages[place] = page;
+    whole->units[place] = (uint32_t)(block.bytes >> GP_PAGE_SHIFT);
+    whole->bases[place] = block.base;
     whole->gives[place] = give;
     set_count(whole, place + 1);
-    gp_counter_add(&whole->bytes, bytes);
+    gp_counter_add(&whole->bytes, block.bytes);
 }
 
 /* Close the gap of `count` blocks at `place`. */
@@ -43,32 +43,33 @@ static void remove_at(gp_whole_blocks *whole, uint32_t place, uint32_t count)
     const uint32_t all = gp_whole_blocks_count(whole);
     const uint32_t rest = all - next;
     memmove(&whole->units[place], &whole->units[next], rest * sizeof(whole->units[0]));
-    memmove(&whole->pages[place], &whole->pages[next], rest * sizeof(gp_page *));
+    memmove(&whole->bases[place], &whole->bases[next], rest * sizeof(whole->bases[0]));
     memmove(&whole->gives[place], &whole->gives[next], rest * sizeof(whole->gives[0]));
     set_count(whole, all - count);
 }
 
-gp_page *gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit)
+bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit, gp_span *block)
 {
     const uint32_t units = (uint32_t)(fit->bytes >> GP_PAGE_SHIFT);
     for (uint32_t i = gp_whole_blocks_count(whole); i-- > 0;) {
         if (whole->units[i] != units)
             continue;
-        gp_page *page = whole->pages[i];
-        if ((page->base & (fit->alignment - 1)) != 0 || whole->gives[i] > limit)
+        const uintptr_t base = whole->bases[i];
+        if ((base & (fit->alignment - 1)) != 0 || whole->gives[i] > limit)
             continue;
         remove_at(whole, i, 1);
         gp_counter_sub(&whole->bytes, fit->bytes);
-        return page;
+        *block = (gp_span){.base = base, .bytes = fit->bytes};
+        return true;
     }
-    return NULL;
+    return false;
 }
 
 void gp_whole_blocks_drop(gp_whole_blocks *whole, uint32_t count)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < count; i++)
-        bytes += gp_whole_blocks_bytes_at(whole, i);
+        bytes += gp_whole_blocks_at(whole, i).bytes;
     remove_at(whole, 0, count);
     gp_counter_sub(&whole->bytes, bytes);
 }

@@ -5,7 +5,7 @@
  * stream heap, where they are joined.
  *
  *     units    |  16 |  40 |  16 | 128 | ...      oldest first
- *     pages    |  .  |  .  |  .  |  .  |
+ *     bases    |  .  |  .  |  .  |  .  |
  *     gives    |   7 |   8 |  12 |  15 |
  *
  * Guarded by its stream cache's lock.
@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 
+#include "gp/policy.h"
 #include "counter.h"
 #include "fit.h"
 #include "page.h"
@@ -29,7 +30,7 @@
 typedef struct gp_whole_blocks {
     _Atomic(uint32_t) count;         /* Read by anybody. */
     uint32_t units[GP_WHOLE_BLOCKS]; /* Sizes in pages, close together for the search. */
-    gp_page *pages[GP_WHOLE_BLOCKS]; /* Where they start. */
+    uintptr_t bases[GP_WHOLE_BLOCKS];
     uint64_t gives[GP_WHOLE_BLOCKS]; /* The stream's give count when they were freed. */
     gp_counter bytes;                /* Their sum; read by anybody. */
     gp_counter most_bytes;           /* What they should be at most; likewise. */
@@ -71,17 +72,19 @@ uint32_t gp_whole_blocks_surplus(const gp_whole_blocks *whole);
 /* How many were freed no later than give number `limit`: the oldest ones. */
 uint32_t gp_whole_blocks_older(const gp_whole_blocks *whole, uint64_t limit);
 
-static inline size_t gp_whole_blocks_bytes_at(const gp_whole_blocks *whole, uint32_t place)
+static inline gp_span gp_whole_blocks_at(const gp_whole_blocks *whole, uint32_t place)
 {
-    return (size_t)whole->units[place] << GP_PAGE_SHIFT;
+    return (gp_span){.base = whole->bases[place],
+                     .bytes = (size_t)whole->units[place] << GP_PAGE_SHIFT};
 }
 
 /* Put a block in; there is room. */
-void gp_whole_blocks_put(gp_whole_blocks *whole, gp_page *page, size_t bytes, uint64_t give);
+void gp_whole_blocks_put(gp_whole_blocks *whole, gp_span block, uint64_t give);
 
 /* Take the block freed last of those that meet the request and were freed no later than
- * give number `limit`. NULL if there is none. */
-gp_page *gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit);
+ * give number `limit`. False if there is none. */
+bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit,
+                          gp_span *block);
 
 /* The caller has taken so many of the oldest. */
 void gp_whole_blocks_drop(gp_whole_blocks *whole, uint32_t count);

@@ -56,8 +56,8 @@ size_t heap_take(size_t pages, size_t alignment_pages, uint64_t limit)
 size_t heap_take_exact(size_t pages, size_t alignment_pages)
 {
     const gp_fit fit = heap_fit(pages, alignment_pages);
-    const gp_page *first = gp_stream_heap_take_exact(&heap, &fit);
-    return first == NULL ? HEAP_NONE : page_of((gp_span){.base = first->base});
+    gp_span span;
+    return gp_stream_heap_take_exact(&heap, &fit, &span) ? page_of(span) : HEAP_NONE;
 }
 
 typedef struct leavers {
@@ -65,11 +65,11 @@ typedef struct leavers {
     size_t count;
 } leavers;
 
-static void leave(void *user, gp_page *page, size_t bytes)
+static void leave(void *user, gp_span span)
 {
     leavers *self = user;
     self->spans[self->count++] =
-        (heap_span){.page = page_of((gp_span){.base = page->base}), .pages = bytes / GP_PAGE_BYTES};
+        (heap_span){.page = page_of(span), .pages = span.bytes / GP_PAGE_BYTES};
 }
 
 size_t heap_take_old(uint64_t limit, heap_span spans[HEAP_PAGES])
