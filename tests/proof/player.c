@@ -1,0 +1,266 @@
+#include "player.h"
+
+#include "actions.h"
+#include "judge.h"
+#include "stage.h"
+
+#include <pthread.h>
+#include <string.h>
+
+enum { DIRECTOR = PROOF_THREADS }; /* opens and closes, and starts threads anew */
+
+typedef struct player {
+    proof_world world;
+    bool *acted;
+    size_t next;             /* step */
+    const proof_step *extra; /* to be done before that; NULL: none */
+    pthread_mutex_t lock;
+    pthread_cond_t called[PROOF_THREADS + 1];
+    unsigned turn; /* whose it is */
+    bool is_over;
+    pthread_t threads[PROOF_THREADS];
+    bool has_ended[PROOF_THREADS];
+} player;
+
+typedef struct part {
+    player *play;
+    uint8_t thread;
+} part;
+
+static proof_action *const actions[PROOF_KINDS] = {
+    [PROOF_ALLOC] = proof_alloc,
+    [PROOF_WRITE] = proof_write,
+    [PROOF_READ] = proof_read,
+    [PROOF_RECORD_USE] = proof_record_use,
+    [PROOF_FREE] = proof_free,
+    [PROOF_FREE_ELSEWHERE] = proof_free_elsewhere,
+    [PROOF_BAD_FREE] = proof_bad_free,
+    [PROOF_ORDER] = proof_order_streams,
+    [PROOF_RECORD_EVENT] = proof_record_event,
+    [PROOF_WAIT_EVENT] = proof_wait_event,
+    [PROOF_CREATE_STREAM] = proof_create_stream,
+    [PROOF_DESTROY_STREAM] = proof_destroy_stream,
+    [PROOF_ATTACH] = proof_attach,
+    [PROOF_DETACH] = proof_detach,
+    [PROOF_SYNCHRONIZE] = proof_synchronize,
+    [PROOF_ADVANCE] = proof_advance,
+    [PROOF_CLOSE_GATE] = proof_close_gate,
+    [PROOF_OPEN_GATE] = proof_open_gate,
+    [PROOF_BEGIN_CAPTURE] = proof_begin_capture,
+    [PROOF_END_CAPTURE] = proof_end_capture,
+    [PROOF_LAUNCH_GRAPH] = proof_launch_graph,
+    [PROOF_DESTROY_GRAPH] = proof_destroy_graph,
+    [PROOF_TRIM] = proof_trim,
+    [PROOF_RESERVE] = proof_reserve,
+    [PROOF_CREATE_POOL] = proof_create_pool,
+    [PROOF_DESTROY_POOL] = proof_destroy_pool,
+    [PROOF_FAULT] = proof_plan_fault,
+    [PROOF_END_THREAD] = proof_end_thread,
+    [PROOF_LOOK] = proof_look,
+};
+
+/* ---- whose turn it is ---- */
+
+static unsigned owner_of(unsigned stream)
+{
+    return stream - PROOF_OWN;
+}
+
+/* A stream of a thread's own is that thread's to name, and a capture its to end. */
+static unsigned thread_of(const proof_world *world, const proof_step *step)
+{
+    const proof_block *block = &world->blocks[step->block];
+    if (step->kind == PROOF_END_CAPTURE && world->graphs[step->stream].is_capturing)
+        return world->graphs[step->stream].thread;
+    if (step->kind == PROOF_END_THREAD)
+        return step->thread;
+    if (step->kind == PROOF_FREE && block->write.position != 0 && block->write.stream >= PROOF_OWN)
+        return owner_of(block->write.stream);
+    if (step->stream >= PROOF_OWN)
+        return owner_of(step->stream);
+    if (block->write.position != 0 && block->write.stream >= PROOF_OWN)
+        return owner_of(block->write.stream);
+    return step->thread;
+}
+
+static void judge(player *play)
+{
+    proof_world *world = &play->world;
+    proof_judge_order(world);
+    for (unsigned pool = 0; pool < PROOF_POOLS; pool++) {
+        if (play->next % PROOF_COUNT_EVERY == 0)
+            proof_judge_counts(world, pool);
+        if (play->next % PROOF_CHECK_EVERY == 0)
+            proof_judge_pool(world, pool);
+    }
+}
+
+static void act(player *play, uint8_t thread)
+{
+    proof_world *world = &play->world;
+    const proof_step *step = play->extra;
+    play->extra = NULL;
+    if (step == NULL)
+        step = &world->plan->steps[play->next++];
+    world->thread = thread;
+    world->has_acted = false;
+    actions[step->kind](world, step);
+    if (world->has_acted)
+        world->operations++;
+    if (play->acted != NULL && play->next > 0 && world->has_acted)
+        play->acted[play->next - 1] = true;
+    judge(play);
+}
+
+static unsigned next_turn(const player *play)
+{
+    const proof_world *world = &play->world;
+    if (proof_has_failed(world) || play->next >= world->plan->count || world->ends_thread)
+        return DIRECTOR;
+    return thread_of(world, &world->plan->steps[play->next]);
+}
+
+static void hand_over(player *play, unsigned to)
+{
+    play->turn = to;
+    (void)pthread_cond_signal(&play->called[to]);
+}
+
+static void wait_for_turn(player *play, unsigned thread)
+{
+    while (play->turn != thread && !play->is_over)
+        (void)pthread_cond_wait(&play->called[thread], &play->lock);
+}
+
+/* ---- threads ---- */
+
+static void play_turn(player *play, uint8_t thread)
+{
+    unsigned turn = thread;
+    while (turn == thread) {
+        act(play, thread);
+        turn = next_turn(play);
+    }
+    if (play->world.ends_thread)
+        play->has_ended[thread] = true;
+    hand_over(play, turn);
+}
+
+static void *run_thread(void *started)
+{
+    const part *mine = started;
+    player *play = mine->play;
+    const proof_device *device = play->world.device;
+    (void)pthread_mutex_lock(&play->lock);
+    if (device->set_context != NULL)
+        device->set_context((play->world.plan->seed >> mine->thread) % 2 == 0);
+    for (;;) {
+        wait_for_turn(play, mine->thread);
+        if (play->is_over)
+            break;
+        play_turn(play, mine->thread);
+        if (play->has_ended[mine->thread])
+            break;
+    }
+    (void)pthread_mutex_unlock(&play->lock);
+    return NULL;
+}
+
+static void start_thread(player *play, part *parts, uint8_t thread)
+{
+    parts[thread] = (part){.play = play, .thread = thread};
+    play->has_ended[thread] = false;
+    if (pthread_create(&play->threads[thread], NULL, run_thread, &parts[thread]) != 0)
+        proof_fail(&play->world, "a thread could not be started");
+}
+
+/* A thread that ended during its turn is replaced by a new one. */
+static void replace_ended(player *play, part *parts)
+{
+    play->world.ends_thread = false;
+    for (uint8_t i = 0; i < PROOF_THREADS; i++) {
+        if (!play->has_ended[i])
+            continue;
+        (void)pthread_mutex_unlock(&play->lock);
+        (void)pthread_join(play->threads[i], NULL);
+        (void)pthread_mutex_lock(&play->lock);
+        start_thread(play, parts, i);
+    }
+}
+
+static void direct(player *play, part *parts)
+{
+    for (unsigned turn = next_turn(play); turn != DIRECTOR; turn = next_turn(play)) {
+        hand_over(play, turn);
+        wait_for_turn(play, DIRECTOR);
+        replace_ended(play, parts);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* A capture is ended by the thread that began it. */
+static void end_captures(player *play)
+{
+    for (uint8_t i = 0; i < PROOF_MADE_STREAMS && !proof_has_failed(&play->world); i++) {
+        const proof_step step = {.kind = PROOF_END_CAPTURE, .stream = i, .choice = 1};
+        if (!play->world.graphs[i].is_capturing)
+            continue;
+        play->extra = &step;
+        hand_over(play, play->world.graphs[i].thread);
+        wait_for_turn(play, DIRECTOR);
+    }
+}
+
+static void join_threads(player *play)
+{
+    play->is_over = true;
+    for (unsigned i = 0; i < PROOF_THREADS; i++)
+        (void)pthread_cond_signal(&play->called[i]);
+    (void)pthread_mutex_unlock(&play->lock);
+    for (unsigned i = 0; i < PROOF_THREADS; i++)
+        (void)pthread_join(play->threads[i], NULL);
+}
+
+static void run(player *play, part *parts)
+{
+    (void)pthread_mutex_lock(&play->lock);
+    for (uint8_t i = 0; i < PROOF_THREADS; i++)
+        start_thread(play, parts, i);
+    direct(play, parts);
+    end_captures(play);
+}
+
+/* After a failure nothing is put away: who asked forgets the whole process. */
+
+void proof_play(const proof_device *device, const proof_plan *plan, proof_result *result,
+                bool *acted)
+{
+    static player play; /* one at a time, and too large for a stack */
+    part parts[PROOF_THREADS];
+    memset(&play, 0, sizeof(play));
+    memset(result, 0, sizeof(*result));
+    play.world.failure = result->failure;
+    play.acted = acted;
+    (void)pthread_mutex_init(&play.lock, NULL);
+    for (unsigned i = 0; i <= PROOF_THREADS; i++)
+        (void)pthread_cond_init(&play.called[i], NULL);
+    play.turn = DIRECTOR;
+
+    if (device->set_context != NULL)
+        device->set_context(true);
+    proof_stage_open(&play.world, device, plan);
+    if (!proof_has_failed(&play.world))
+        run(&play, parts);
+    if (!proof_has_failed(&play.world)) {
+        const bool threads_last = plan->seed % 4 == 0;
+        if (!threads_last)
+            join_threads(&play);
+        proof_stage_clear(&play.world);
+        if (threads_last)
+            join_threads(&play);
+        proof_stage_close(&play.world);
+    }
+    result->operations = play.world.operations;
+    result->steps = play.next;
+}
