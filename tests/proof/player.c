@@ -5,6 +5,7 @@
 #include "stage.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
 
 enum { DIRECTOR = PROOF_THREADS }; /* opens and closes, and starts threads anew */
@@ -12,11 +13,9 @@ enum { DIRECTOR = PROOF_THREADS }; /* opens and closes, and starts threads anew 
 typedef struct player {
     proof_world world;
     bool *acted;
-    size_t next;             /* step */
-    const proof_step *extra; /* to be done before that; NULL: none */
-    pthread_mutex_t lock;
-    pthread_cond_t called[PROOF_THREADS + 1];
-    unsigned turn; /* whose it is */
+    size_t next;                     /* step */
+    const proof_step *extra;         /* to be done before that; NULL: none */
+    sem_t called[PROOF_THREADS + 1]; /* posted for the one whose turn it is */
     bool is_over;
     pthread_t threads[PROOF_THREADS];
     bool has_ended[PROOF_THREADS];
@@ -122,28 +121,29 @@ static unsigned next_turn(const player *play)
 
 static void hand_over(player *play, unsigned to)
 {
-    play->turn = to;
-    (void)pthread_cond_signal(&play->called[to]);
+    (void)sem_post(&play->called[to]);
 }
 
 static void wait_for_turn(player *play, unsigned thread)
 {
-    while (play->turn != thread && !play->is_over)
-        (void)pthread_cond_wait(&play->called[thread], &play->lock);
+    while (sem_wait(&play->called[thread]) != 0) {
+    }
 }
 
 /* ---- threads ---- */
 
-static void play_turn(player *play, uint8_t thread)
+/* False if the thread ends with its turn. */
+static bool play_turn(player *play, uint8_t thread)
 {
     unsigned turn = thread;
     while (turn == thread) {
         act(play, thread);
         turn = next_turn(play);
     }
-    if (play->world.ends_thread)
-        play->has_ended[thread] = true;
+    bool ends = play->world.ends_thread;
+    play->has_ended[thread] = ends;
     hand_over(play, turn);
+    return !ends;
 }
 
 static void *run_thread(void *started)
@@ -151,18 +151,13 @@ static void *run_thread(void *started)
     const part *mine = started;
     player *play = mine->play;
     const proof_device *device = play->world.device;
-    (void)pthread_mutex_lock(&play->lock);
     if (device->set_context != NULL)
         device->set_context((play->world.plan->seed >> mine->thread) % 2 == 0);
-    for (;;) {
+    bool goes_on = true;
+    while (goes_on) {
         wait_for_turn(play, mine->thread);
-        if (play->is_over)
-            break;
-        play_turn(play, mine->thread);
-        if (play->has_ended[mine->thread])
-            break;
+        goes_on = !play->is_over && play_turn(play, mine->thread);
     }
-    (void)pthread_mutex_unlock(&play->lock);
     return NULL;
 }
 
@@ -181,9 +176,7 @@ static void replace_ended(player *play, part *parts)
     for (uint8_t i = 0; i < PROOF_THREADS; i++) {
         if (!play->has_ended[i])
             continue;
-        (void)pthread_mutex_unlock(&play->lock);
         (void)pthread_join(play->threads[i], NULL);
-        (void)pthread_mutex_lock(&play->lock);
         start_thread(play, parts, i);
     }
 }
@@ -216,15 +209,13 @@ static void join_threads(player *play)
 {
     play->is_over = true;
     for (unsigned i = 0; i < PROOF_THREADS; i++)
-        (void)pthread_cond_signal(&play->called[i]);
-    (void)pthread_mutex_unlock(&play->lock);
+        hand_over(play, i);
     for (unsigned i = 0; i < PROOF_THREADS; i++)
         (void)pthread_join(play->threads[i], NULL);
 }
 
 static void run(player *play, part *parts)
 {
-    (void)pthread_mutex_lock(&play->lock);
     for (uint8_t i = 0; i < PROOF_THREADS; i++)
         start_thread(play, parts, i);
     direct(play, parts);
@@ -242,11 +233,8 @@ void proof_play(const proof_device *device, const proof_plan *plan, proof_result
     memset(result, 0, sizeof(*result));
     play.world.failure = result->failure;
     play.acted = acted;
-    (void)pthread_mutex_init(&play.lock, NULL);
     for (unsigned i = 0; i <= PROOF_THREADS; i++)
-        (void)pthread_cond_init(&play.called[i], NULL);
-    play.turn = DIRECTOR;
-
+        (void)sem_init(&play.called[i], 0, 0);
     if (device->set_context != NULL)
         device->set_context(true);
     proof_stage_open(&play.world, device, plan);

@@ -2,6 +2,7 @@
 
 #include "host_clock.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,15 @@ static shared *share(void)
     return memory;
 }
 
+/* One thread acts at a time: on another processor it would only start later. */
+static void stay_on_one_processor(void)
+{
+    cpu_set_t here;
+    CPU_ZERO(&here);
+    CPU_SET((size_t)sched_getcpu(), &here);
+    (void)sched_setaffinity(0, sizeof(here), &here);
+}
+
 static const proof_device *open_device(const proof_options *options)
 {
     const proof_device *device =
@@ -41,6 +51,7 @@ static const proof_device *open_device(const proof_options *options)
         _exit(2);
     }
     proof_host_clock_count();
+    stay_on_one_processor();
     return device;
 }
 
