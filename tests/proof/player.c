@@ -82,14 +82,46 @@ static unsigned thread_of(const proof_world *world, const proof_step *step)
     return step->thread;
 }
 
+/* What a step needs at least; one that lacks it is passed over without waking anybody. */
+static bool is_idle(const proof_world *world, const proof_step *step)
+{
+    const bool has_block = world->blocks[step->block].state != PROOF_BLOCK_NONE;
+    const bool has_stream = world->streams[step->stream].exists;
+    switch ((proof_kind)step->kind) {
+    case PROOF_ALLOC:
+        return has_block || !has_stream;
+    case PROOF_WRITE:
+    case PROOF_READ:
+    case PROOF_FREE_ELSEWHERE:
+        return !has_block || !has_stream;
+    case PROOF_FREE:
+    case PROOF_RECORD_USE:
+    case PROOF_BAD_FREE:
+        return !has_block;
+    case PROOF_CREATE_STREAM:
+        return has_stream;
+    case PROOF_END_CAPTURE:
+        return !world->graphs[step->stream].is_capturing;
+    case PROOF_LAUNCH_GRAPH:
+    case PROOF_DESTROY_GRAPH:
+        return world->graphs[step->stream].handle == NULL;
+    case PROOF_OPEN_GATE:
+        return world->streams[step->stream].gate == NULL;
+    case PROOF_CREATE_POOL:
+        return world->pools[step->pool].handle != NULL;
+    default:
+        return false;
+    }
+}
+
 static void judge(player *play)
 {
     proof_world *world = &play->world;
     proof_judge_order(world);
     for (unsigned pool = 0; pool < PROOF_POOLS; pool++) {
-        if (play->next % PROOF_COUNT_EVERY == 0)
+        if (world->operations % PROOF_COUNT_EVERY == 0)
             proof_judge_counts(world, pool);
-        if (play->next % PROOF_CHECK_EVERY == 0)
+        if (world->operations % PROOF_CHECK_EVERY == 0)
             proof_judge_pool(world, pool);
     }
 }
@@ -104,16 +136,19 @@ static void act(player *play, uint8_t thread)
     world->thread = thread;
     world->has_acted = false;
     actions[step->kind](world, step);
-    if (world->has_acted)
-        world->operations++;
-    if (play->acted != NULL && play->next > 0 && world->has_acted)
+    if (!world->has_acted)
+        return;
+    world->operations++;
+    if (play->acted != NULL && play->next > 0)
         play->acted[play->next - 1] = true;
     judge(play);
 }
 
-static unsigned next_turn(const player *play)
+static unsigned next_turn(player *play)
 {
     const proof_world *world = &play->world;
+    while (play->next < world->plan->count && is_idle(world, &world->plan->steps[play->next]))
+        play->next++;
     if (proof_has_failed(world) || play->next >= world->plan->count || world->ends_thread)
         return DIRECTOR;
     return thread_of(world, &world->plan->steps[play->next]);

@@ -13,9 +13,9 @@
 #include <time.h>
 
 /* Programs that one process plays before the next takes over. */
-enum { PROGRAMS_A_PROCESS = 64 };
+enum { PROGRAMS_A_PROCESS = 50 };
 
-static proof_options chosen = {.seed = 1, .operations = 1000000, .limits = {.most_steps = 2000}};
+static proof_options chosen = {.seed = 1, .operations = 1000000, .limits = {.most_steps = 4000}};
 static uint64_t only_seed; /* of a program; 0: all of a run */
 
 static double seconds_since(const struct timespec *start)
@@ -115,7 +115,7 @@ static const struct argp_option option_list[] = {
     {"seed", 's', "N", 0, "Seed of the run (1)", 0},
     {"program", 'p', "SEED", 0, "Only the program of this seed, as a failure names it", 0},
     {"seconds", 't', "N", 0, "Stop after so many seconds", 0},
-    {"steps", 'l', "N", 0, "Most steps of a program (2000)", 0},
+    {"steps", 'l', "N", 0, "Most steps of a program (4000)", 0},
     {"standin", 'c', NULL, 0, "On gp's CUDA backend, over the stand-in for libcuda.so.1", 0},
     {"no-hazards", NO_HAZARDS, NULL, 0, "Leave the hazard checker off", 0},
     {"no-faults", NO_FAULTS, NULL, 0, "Let no native call fail", 0},
