@@ -33,8 +33,10 @@ void proof_create_pool(proof_world *world, const proof_step *step)
     if (pool->handle != NULL)
         return;
     gp_pool *made = NULL;
+    gp_pool_config config = world->plan->pool;
+    config.backend = world->device->backend;
     proof_enter_gp(world);
-    gp_status status = gp_pool_create(&made, &world->plan->pool);
+    gp_status status = gp_pool_create(&made, &config);
     if (proof_leave_gp(world, status, "gp_pool_create"))
         *pool = (proof_pool){.handle = made};
 }
@@ -119,6 +121,7 @@ static const gp_sim_function fallible[] = {
 void proof_plan_fault(proof_world *world, const proof_step *step)
 {
     static const gp_sim_result codes[] = {2, 999, 719};
+    static const uint32_t nths[] = {1, 1, 1, 1, 1, 2, 2, 3};
     const unsigned all = sizeof(fallible) / sizeof(fallible[0]);
     proof_fault *fault = &world->faults[step->choice % PROOF_FAULTS];
     gp_sim_function function = fallible[step->amount % all];
@@ -128,10 +131,10 @@ void proof_plan_fault(proof_world *world, const proof_step *step)
     }
     world->has_acted = true;
     *fault = (proof_fault){.function = function,
-                           .nth = 1 + (step->amount >> 8) % 4,
+                           .nth = nths[(step->amount >> 8) % 8],
                            .count = 1u << (step->amount >> 12) % 4,
                            .code = codes[(step->amount >> 16) % 3],
-                           .calls_left = (uint8_t)(1 + (step->amount >> 20) % 6)};
+                           .calls_left = (uint8_t)(1 + (step->amount >> 20) % 16)};
 }
 
 /* ---- threads ---- */

@@ -50,7 +50,7 @@ enum {
     STEP(RESERVE, 3)                                                                               \
     STEP(CREATE_POOL, 6)                                                                           \
     STEP(DESTROY_POOL, 2)                                                                          \
-    STEP(FAULT, 8)                                                                                 \
+    STEP(FAULT, 16)                                                                                \
     STEP(END_THREAD, 2)                                                                            \
     STEP(LOOK, 6)
 
