@@ -29,6 +29,14 @@ static void announce(proof_world *world, const proof_stream *stream, bool begins
     }
 }
 
+/* A global one forbids other threads what they may be about to do. */
+static gp_sim_capture_mode choose_mode(const proof_world *world, const proof_step *step)
+{
+    if (world->in_crowd)
+        return step->choice % 2 == 0 ? GP_SIM_CAPTURE_THREAD_LOCAL : GP_SIM_CAPTURE_RELAXED;
+    return (gp_sim_capture_mode)(step->choice % 3);
+}
+
 void proof_begin_capture(proof_world *world, const proof_step *step)
 {
     proof_stream *stream = &world->streams[step->stream];
@@ -40,7 +48,7 @@ void proof_begin_capture(proof_world *world, const proof_step *step)
     announce(world, stream, true);
     *graph = (proof_graph){.is_capturing = true,
                            .thread = world->thread,
-                           .mode = (gp_sim_capture_mode)(step->choice % 3),
+                           .mode = choose_mode(world, step),
                            .resting = PROOF_NONE};
     proof_expect_native(world, world->device->begin_capture(stream->handle, graph->mode),
                         "begin_capture");

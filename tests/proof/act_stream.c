@@ -135,6 +135,9 @@ void proof_attach(proof_world *world, const proof_step *step)
     gp_pool *pool = world->pools[step->pool].handle;
     if (step->stream >= PROOF_OWN || pool == NULL || !proof_is_eager(world, step->stream))
         return;
+    /* No thread could detach it again while others use it. */
+    if (world->in_crowd && step->stream == PROOF_LEGACY)
+        return;
     proof_enter_gp(world);
     gp_status status = gp_stream_attach(pool, stream->handle);
     if (proof_leave_gp(world, status, "gp_stream_attach"))

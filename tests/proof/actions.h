@@ -6,6 +6,12 @@
 
 typedef void proof_action(proof_world *world, const proof_step *step);
 
+/* What the step's kind says. */
+proof_action proof_act;
+
+/* Does a step lack what it needs at least? Then nobody need be woken for it. */
+bool proof_is_idle(const proof_world *world, const proof_step *step);
+
 /* blocks */
 proof_action proof_alloc, proof_write, proof_read, proof_record_use, proof_free,
     proof_free_elsewhere, proof_bad_free;
@@ -21,6 +27,9 @@ proof_action proof_begin_capture, proof_end_capture, proof_launch_graph, proof_d
 /* pools, threads, faults */
 proof_action proof_trim, proof_reserve, proof_create_pool, proof_destroy_pool, proof_plan_fault,
     proof_end_thread, proof_look;
+
+/* blocks that go from thread to thread, where these run freely */
+proof_action proof_exchange;
 
 /* ---- what they share ---- */
 

@@ -98,8 +98,23 @@ static bool is_vital(unsigned kind)
            kind == PROOF_ADVANCE;
 }
 
+/* With the pool's own check, or the machine's one list of faults, no other call may be under way;
+ * a synchronising call might wait for a gate of another thread's, which waits in turn. */
+static void leave_out_for_crowd(mood *chosen)
+{
+    static const proof_kind kinds[] = {PROOF_CREATE_POOL, PROOF_DESTROY_POOL, PROOF_FAULT,
+                                       PROOF_END_THREAD,  PROOF_LOOK,         PROOF_SYNCHRONIZE};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        chosen->weights[kinds[i]] = 0;
+}
+
 static void leave_out(mood *chosen, const proof_limits *limits)
 {
+    if (limits->in_crowd)
+        leave_out_for_crowd(chosen);
+    else
+        chosen->weights[PROOF_EXCHANGE] = 0;
+
     if (limits->without_faults)
         chosen->weights[PROOF_FAULT] = 0;
     if (limits->without_captures)

@@ -48,7 +48,10 @@ static int report(uint64_t seed, const proof_result *found)
     proof_plan plan;
     proof_result result;
     (void)printf("program with seed %llu fails: %s\n", (unsigned long long)seed, found->failure);
-    if (!proof_generate(seed, &chosen.limits, &plan) || !proof_try(&chosen, &plan, &result, NULL))
+    if (chosen.in_crowd)
+        return 1;
+    if (!proof_generate(seed, &chosen.limits, &plan) ||
+        !proof_try(&chosen, &plan, PROOF_MOST_SECONDS, &result, NULL))
         return 2;
     if (result.failure[0] == '\0') {
         (void)printf("alone it does not fail: what was there before matters\n");
@@ -68,7 +71,7 @@ static int run_one(void)
     proof_plan plan;
     proof_result result;
     if (!proof_generate(only_seed, &chosen.limits, &plan) ||
-        !proof_try(&chosen, &plan, &result, NULL))
+        !proof_try(&chosen, &plan, PROOF_MOST_SECONDS, &result, NULL))
         return 2;
     proof_plan_clear(&plan);
     if (result.failure[0] != '\0')
@@ -108,7 +111,7 @@ static int run_all(void)
 
 /* ---- options ---- */
 
-enum { NO_HAZARDS = 256, NO_FAULTS, NO_CAPTURES, EXPECT_FAILURE };
+enum { NO_HAZARDS = 256, NO_FAULTS, NO_CAPTURES, EXPECT_FAILURE, CROWD };
 
 static const struct argp_option option_list[] = {
     {"operations", 'n', "N", 0, "Steps that do something, of all programs together (1000000)", 0},
@@ -117,6 +120,7 @@ static const struct argp_option option_list[] = {
     {"seconds", 't', "N", 0, "Stop after so many seconds", 0},
     {"steps", 'l', "N", 0, "Most steps of a program (4000)", 0},
     {"standin", 'c', NULL, 0, "On gp's CUDA backend, over the stand-in for libcuda.so.1", 0},
+    {"crowd", CROWD, NULL, 0, "Threads run freely, each a program of its own", 0},
     {"no-hazards", NO_HAZARDS, NULL, 0, "Leave the hazard checker off", 0},
     {"no-faults", NO_FAULTS, NULL, 0, "Let no native call fail", 0},
     {"no-captures", NO_CAPTURES, NULL, 0, "Capture nothing", 0},
@@ -154,6 +158,10 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case NO_CAPTURES:
         chosen.limits.without_captures = true;
+        return 0;
+    case CROWD:
+        chosen.in_crowd = true;
+        chosen.limits.in_crowd = true;
         return 0;
     case EXPECT_FAILURE:
         chosen.expects_failure = true;

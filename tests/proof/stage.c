@@ -18,21 +18,51 @@ static void open_streams(proof_world *world)
     }
 }
 
+static void open_events(proof_world *world)
+{
+    for (unsigned i = 0; i < PROOF_EVENTS; i++)
+        proof_expect_native(world, world->device->event_create(&world->events[i].handle),
+                            "event_create");
+}
+
+static void close_events(proof_world *world)
+{
+    for (unsigned i = 0; i < PROOF_EVENTS; i++)
+        proof_expect_native(world, world->device->event_destroy(world->events[i].handle),
+                            "event_destroy");
+}
+
 void proof_stage_open(proof_world *world, const proof_device *device, const proof_plan *plan)
 {
     world->device = device;
     world->plan = plan;
-    open_streams(world);
     if (device->reset(&plan->machine) != GP_OK)
         proof_fail(world, "the machine could not be made");
-    for (unsigned i = 0; i < PROOF_EVENTS; i++)
-        proof_expect_native(world, device->event_create(&world->events[i].handle), "event_create");
+    open_streams(world);
+    open_events(world);
     proof_create_pool(world, &(proof_step){.pool = 0});
     if (plan->seed % 2 == 0)
         proof_create_pool(world, &(proof_step){.pool = 1});
 }
 
+void proof_stage_join(proof_world *world, const proof_world *first)
+{
+    world->device = first->device;
+    for (unsigned i = 0; i < PROOF_POOLS; i++)
+        world->pools[i].handle = first->pools[i].handle;
+    open_streams(world);
+    open_events(world);
+}
+
 /* ---- after ---- */
+
+static void drop_graphs(proof_world *world)
+{
+    for (uint8_t i = 0; i < PROOF_MADE_STREAMS; i++) {
+        if (world->graphs[i].handle != NULL)
+            proof_drop_graph(world, i);
+    }
+}
 
 /* All work was seen complete, so any stream may free what is left. */
 static void free_all(proof_world *world)
@@ -43,10 +73,7 @@ static void free_all(proof_world *world)
             !proof_free_on(world, PROOF_LEGACY, block))
             proof_fail(world, "the block in slot %u could not be freed at the end", i);
     }
-    for (uint8_t i = 0; i < PROOF_MADE_STREAMS; i++) {
-        if (world->graphs[i].handle != NULL)
-            proof_drop_graph(world, i);
-    }
+    drop_graphs(world);
 }
 
 static bool is_attached(const proof_stream *stream)
@@ -70,6 +97,30 @@ static void destroy_streams(proof_world *world, bool detach)
     }
 }
 
+/* Each block where it was used last: the thread's streams are all still there. */
+static void free_in_place(proof_world *world)
+{
+    for (unsigned i = 0; i < PROOF_BLOCKS && !proof_has_failed(world); i++) {
+        proof_block *block = &world->blocks[i];
+        if ((block->state == PROOF_BLOCK_LIVE || block->state == PROOF_BLOCK_LAUNCHED) &&
+            !proof_free_on(world, block->write.stream, block))
+            proof_fail(world, "the block in slot %u could not be freed at the end", i);
+    }
+}
+
+void proof_stage_leave(proof_world *world)
+{
+    for (uint8_t i = 0; i < PROOF_MADE_STREAMS; i++) {
+        if (world->graphs[i].is_capturing)
+            proof_close_capture(world, i, false);
+        proof_open_gate_of(world, &world->streams[i]);
+    }
+    free_in_place(world);
+    drop_graphs(world);
+    destroy_streams(world, true);
+    close_events(world);
+}
+
 void proof_stage_clear(proof_world *world)
 {
     world->thread = PROOF_THREADS; /* nobody's own stream is nameable */
@@ -90,8 +141,6 @@ void proof_stage_clear(proof_world *world)
 
 void proof_stage_close(proof_world *world)
 {
-    for (unsigned i = 0; i < PROOF_EVENTS; i++)
-        proof_expect_native(world, world->device->event_destroy(world->events[i].handle),
-                            "event_destroy");
+    close_events(world);
     proof_judge_end(world);
 }

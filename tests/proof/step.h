@@ -42,7 +42,7 @@ enum {
     STEP(ADVANCE, 24)                                                                              \
     STEP(CLOSE_GATE, 8)                                                                            \
     STEP(OPEN_GATE, 12)                                                                            \
-    STEP(BEGIN_CAPTURE, 6)                                                                         \
+    STEP(BEGIN_CAPTURE, 10)                                                                        \
     STEP(END_CAPTURE, 12)                                                                          \
     STEP(LAUNCH_GRAPH, 12)                                                                         \
     STEP(DESTROY_GRAPH, 3)                                                                         \
@@ -52,7 +52,8 @@ enum {
     STEP(DESTROY_POOL, 2)                                                                          \
     STEP(FAULT, 16)                                                                                \
     STEP(END_THREAD, 2)                                                                            \
-    STEP(LOOK, 6)
+    STEP(LOOK, 6)                                                                                  \
+    STEP(EXCHANGE, 40)
 
 typedef enum proof_kind {
 #define PROOF_KIND(kind, weight) PROOF_##kind,

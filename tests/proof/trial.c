@@ -1,5 +1,6 @@
 #include "trial.h"
 
+#include "crowd.h"
 #include "host_clock.h"
 
 #include <sched.h>
@@ -11,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A program that takes so long hangs. */
-enum { MOST_SECONDS = 20, MOST_STEPS = 1 << 16 };
+/* Of a program. */
+enum { MOST_STEPS = 1 << 16 };
 
 typedef struct shared {
     proof_result result;
@@ -51,7 +52,8 @@ static const proof_device *open_device(const proof_options *options)
         _exit(2);
     }
     proof_host_clock_count();
-    stay_on_one_processor();
+    if (!options->in_crowd)
+        stay_on_one_processor();
     return device;
 }
 
@@ -80,8 +82,8 @@ static bool wait_for(pid_t child, proof_result *result)
     return true;
 }
 
-bool proof_try(const proof_options *options, const proof_plan *plan, proof_result *result,
-               bool *acted)
+bool proof_try(const proof_options *options, const proof_plan *plan, unsigned seconds,
+               proof_result *result, bool *acted)
 {
     shared *memory = share();
     if (memory == NULL)
@@ -89,7 +91,7 @@ bool proof_try(const proof_options *options, const proof_plan *plan, proof_resul
     memset(memory, 0, sizeof(*memory));
     pid_t child = fork();
     if (child == 0) {
-        (void)alarm(MOST_SECONDS);
+        (void)alarm(seconds);
         proof_play(open_device(options), plan, &memory->result, memory->acted);
         _exit(0);
     }
@@ -100,16 +102,25 @@ bool proof_try(const proof_options *options, const proof_plan *plan, proof_resul
     return true;
 }
 
+static void play(const proof_options *options, const proof_device *device, const proof_plan *plan,
+                 proof_result *result)
+{
+    if (options->in_crowd)
+        proof_play_crowd(device, plan, &options->limits, result);
+    else
+        proof_play(device, plan, result, NULL);
+}
+
 static void play_many(const proof_options *options, uint64_t first, uint64_t count, shared *memory)
 {
     const proof_device *device = open_device(options);
     for (memory->index = first; memory->index < first + count; memory->index++) {
         proof_plan plan;
-        (void)alarm(MOST_SECONDS);
+        (void)alarm(PROOF_MOST_SECONDS);
         if (!proof_generate(proof_program_seed(options->seed, memory->index), &options->limits,
                             &plan))
             _exit(2);
-        proof_play(device, &plan, &memory->result, NULL);
+        play(options, device, &plan, &memory->result);
         memory->operations += memory->result.operations;
         if (memory->result.failure[0] != '\0')
             _exit(0);

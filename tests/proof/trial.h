@@ -9,6 +9,7 @@
 
 typedef struct proof_options {
     bool on_standin; /* else on the simulated device of libgp */
+    bool in_crowd;   /* threads run freely */
     proof_limits limits;
     uint64_t seed;
     uint64_t operations;  /* to be done, at least */
@@ -16,9 +17,13 @@ typedef struct proof_options {
     bool expects_failure; /* a fault is planted */
 } proof_options;
 
-/* One program, alone in a process of its own. False if the process could not be made. */
-bool proof_try(const proof_options *options, const proof_plan *plan, proof_result *result,
-               bool *acted);
+/* A program that takes so long hangs: most take a tenth of a second, with sanitizers one. */
+enum { PROOF_MOST_SECONDS = 10 };
+
+/* One program, alone in a process of its own, for at most so many seconds. False if the process
+ * could not be made. */
+bool proof_try(const proof_options *options, const proof_plan *plan, unsigned seconds,
+               proof_result *result, bool *acted);
 
 /* Programs number `first` to `first + count - 1` of the run, one after another in one process,
  * until one fails: *failed is its number, or first + count. */

@@ -115,6 +115,7 @@ typedef struct proof_world {
     bool is_faulty;   /* a fault was armed during the last call of gp */
     bool has_acted;   /* the step did something */
     bool ends_thread; /* the acting thread ends after the step */
+    bool in_crowd;    /* other threads, each with a world of its own, are at it too */
     uint64_t operations;
     char *failure; /* PROOF_TEXT bytes; empty as long as nothing failed */
 } proof_world;
