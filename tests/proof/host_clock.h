@@ -1,5 +1,5 @@
 /*
- * The host's clock as gp sees it. Once it is counted, each look takes 100 us: so a wait that gp
+ * The host's clock as gp sees it. Once it is counted, each look takes 1 ms: so a wait that gp
  * bounds in time is bounded in looks, and a program runs the same each time. Needs to be linked
  * with --wrap=clock_gettime.
  */

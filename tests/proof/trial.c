@@ -82,6 +82,15 @@ static bool wait_for(pid_t child, proof_result *result)
     return true;
 }
 
+static void play(const proof_options *options, const proof_device *device, const proof_plan *plan,
+                 proof_result *result, bool *acted)
+{
+    if (options->in_crowd)
+        proof_play_crowd(device, plan, &options->limits, result);
+    else
+        proof_play(device, plan, result, acted);
+}
+
 bool proof_try(const proof_options *options, const proof_plan *plan, unsigned seconds,
                proof_result *result, bool *acted)
 {
@@ -92,7 +101,7 @@ bool proof_try(const proof_options *options, const proof_plan *plan, unsigned se
     pid_t child = fork();
     if (child == 0) {
         (void)alarm(seconds);
-        proof_play(open_device(options), plan, &memory->result, memory->acted);
+        play(options, open_device(options), plan, &memory->result, memory->acted);
         _exit(0);
     }
     if (!wait_for(child, result))
@@ -100,15 +109,6 @@ bool proof_try(const proof_options *options, const proof_plan *plan, unsigned se
     if (acted != NULL)
         memcpy(acted, memory->acted, plan->count * sizeof(*acted));
     return true;
-}
-
-static void play(const proof_options *options, const proof_device *device, const proof_plan *plan,
-                 proof_result *result)
-{
-    if (options->in_crowd)
-        proof_play_crowd(device, plan, &options->limits, result);
-    else
-        proof_play(device, plan, result, NULL);
 }
 
 static void play_many(const proof_options *options, uint64_t first, uint64_t count, shared *memory)
@@ -120,7 +120,7 @@ static void play_many(const proof_options *options, uint64_t first, uint64_t cou
         if (!proof_generate(proof_program_seed(options->seed, memory->index), &options->limits,
                             &plan))
             _exit(2);
-        play(options, device, &plan, &memory->result);
+        play(options, device, &plan, &memory->result, NULL);
         memory->operations += memory->result.operations;
         if (memory->result.failure[0] != '\0')
             _exit(0);
