@@ -60,7 +60,7 @@ static void choose_machine(uint64_t *random, const proof_limits *limits, proof_p
         machine->device_bytes = MIB(32) << below(random, 4);
 }
 
-static void choose_pool(uint64_t *random, proof_plan *plan)
+static void choose_pool(uint64_t *random, const proof_limits *limits, proof_plan *plan)
 {
     static const gp_share_mode modes[] = {GP_SHARE_WAIT, GP_SHARE_WAIT, GP_SHARE_COMPLETED,
                                           GP_SHARE_NEVER};
@@ -77,7 +77,7 @@ static void choose_pool(uint64_t *random, proof_plan *plan)
         pool->alignment = (size_t)512 << below(random, 5);
     if (one_in(random, 5))
         pool->policy = one_in(random, 2) ? gp_policy_first_fit() : gp_policy_best_fit();
-    pool->visible_order = one_in(random, 16);
+    pool->visible_order = one_in(random, 16) && !limits->without_visible_order;
     if (plan->is_tight && one_in(random, 2))
         pool->max_bytes = plan->machine.device_bytes / 2;
 }
@@ -220,7 +220,7 @@ bool proof_generate(uint64_t seed, const proof_limits *limits, proof_plan *plan)
     uint64_t random = seed;
     *plan = (proof_plan){.seed = seed};
     choose_machine(&random, limits, plan);
-    choose_pool(&random, plan);
+    choose_pool(&random, limits, plan);
     const mood chosen = choose_mood(&random, limits, plan);
 
     size_t count =
