@@ -174,21 +174,21 @@ void proof_free_captured(proof_world *world, const proof_step *step, proof_block
 /* The other streams of the capture come back to the first. */
 static void join_lanes(proof_world *world, uint8_t first)
 {
-    for (uint8_t i = 0; i < PROOF_MADE_STREAMS; i++) {
+    for (unsigned i = 0; i < PROOF_MADE_STREAMS; i++) {
         if (i != first && world->streams[i].exists && world->streams[i].capture == first)
-            proof_order(world, i, first);
+            proof_order(world, (uint8_t)i, first);
     }
 }
 
 static void free_inside(proof_world *world, uint8_t first, bool may_leave_block)
 {
     proof_graph *graph = &world->graphs[first];
-    for (uint8_t i = 0; i < PROOF_BLOCKS; i++) {
+    for (unsigned i = 0; i < PROOF_BLOCKS; i++) {
         proof_block *block = &world->blocks[i];
         if (block->state != PROOF_BLOCK_CAPTURED || block->graph != first)
             continue;
         if (may_leave_block && graph->resting == PROOF_NONE) {
-            graph->resting = i;
+            graph->resting = (uint8_t)i;
             block->state = PROOF_BLOCK_RESTING;
         } else if (!free_node(world, first, block)) {
             proof_fail(world, "a graph's block could not be freed inside of its capture");
@@ -198,7 +198,7 @@ static void free_inside(proof_world *world, uint8_t first, bool may_leave_block)
 
 static void leave_capture(proof_world *world, uint8_t first)
 {
-    for (uint8_t i = 0; i < PROOF_MADE_STREAMS; i++) {
+    for (unsigned i = 0; i < PROOF_MADE_STREAMS; i++) {
         proof_stream *stream = &world->streams[i];
         if (!stream->exists || stream->capture != first)
             continue;

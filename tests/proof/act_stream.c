@@ -201,7 +201,7 @@ bool proof_settle(proof_world *world)
         proof_open_gate_of(world, &world->streams[i]);
     world->device->advance((uint64_t)1000000000);
     proof_expect_native(world, world->device->device_synchronize(), "device_synchronize");
-    for (uint8_t i = 0; i < PROOF_STREAMS; i++)
-        proof_observe(world, i);
+    for (unsigned i = 0; i < PROOF_STREAMS; i++)
+        proof_observe(world, (uint8_t)i);
     return true;
 }

@@ -166,8 +166,8 @@ void proof_play_crowd(const proof_device *device, const proof_plan *plan,
     if (device->set_context != NULL)
         device->set_context(true);
     proof_stage_open(&first, device, plan);
-    for (uint8_t i = 0; i < PROOF_THREADS && !proof_has_failed(&first); i++) {
-        if (!prepare(&members[i], i, plan, limits))
+    for (unsigned i = 0; i < PROOF_THREADS && !proof_has_failed(&first); i++) {
+        if (!prepare(&members[i], (uint8_t)i, plan, limits))
             proof_fail(&first, "no memory for a program");
         proof_stage_join(&members[i].world, &first);
     }

@@ -142,11 +142,11 @@ static void start_thread(player *play, part *parts, uint8_t thread)
 static void replace_ended(player *play, part *parts)
 {
     play->world.ends_thread = false;
-    for (uint8_t i = 0; i < PROOF_THREADS; i++) {
+    for (unsigned i = 0; i < PROOF_THREADS; i++) {
         if (!play->has_ended[i])
             continue;
         (void)pthread_join(play->threads[i], NULL);
-        start_thread(play, parts, i);
+        start_thread(play, parts, (uint8_t)i);
     }
 }
 
@@ -164,8 +164,8 @@ static void direct(player *play, part *parts)
 /* A capture is ended by the thread that began it. */
 static void end_captures(player *play)
 {
-    for (uint8_t i = 0; i < PROOF_MADE_STREAMS && !proof_has_failed(&play->world); i++) {
-        const proof_step step = {.kind = PROOF_END_CAPTURE, .stream = i, .choice = 1};
+    for (unsigned i = 0; i < PROOF_MADE_STREAMS && !proof_has_failed(&play->world); i++) {
+        const proof_step step = {.kind = PROOF_END_CAPTURE, .stream = (uint8_t)i, .choice = 1};
         if (!play->world.graphs[i].is_capturing)
             continue;
         play->extra = &step;
@@ -185,8 +185,8 @@ static void join_threads(player *play)
 
 static void run(player *play, part *parts)
 {
-    for (uint8_t i = 0; i < PROOF_THREADS; i++)
-        start_thread(play, parts, i);
+    for (unsigned i = 0; i < PROOF_THREADS; i++)
+        start_thread(play, parts, (uint8_t)i);
     direct(play, parts);
     end_captures(play);
 }

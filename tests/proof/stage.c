@@ -58,9 +58,9 @@ void proof_stage_join(proof_world *world, const proof_world *first)
 
 static void drop_graphs(proof_world *world)
 {
-    for (uint8_t i = 0; i < PROOF_MADE_STREAMS; i++) {
+    for (unsigned i = 0; i < PROOF_MADE_STREAMS; i++) {
         if (world->graphs[i].handle != NULL)
-            proof_drop_graph(world, i);
+            proof_drop_graph(world, (uint8_t)i);
     }
 }
 
@@ -110,9 +110,9 @@ static void free_in_place(proof_world *world)
 
 void proof_stage_leave(proof_world *world)
 {
-    for (uint8_t i = 0; i < PROOF_MADE_STREAMS; i++) {
+    for (unsigned i = 0; i < PROOF_MADE_STREAMS; i++) {
         if (world->graphs[i].is_capturing)
-            proof_close_capture(world, i, false);
+            proof_close_capture(world, (uint8_t)i, false);
         proof_open_gate_of(world, &world->streams[i]);
     }
     free_in_place(world);
@@ -128,14 +128,14 @@ void proof_stage_clear(proof_world *world)
         world->faults[i].calls_left = 0;
     (void)proof_settle(world);
     free_all(world);
-    for (uint8_t pool = 0; pool < PROOF_POOLS; pool++) {
+    for (unsigned pool = 0; pool < PROOF_POOLS; pool++) {
         proof_judge_counts(world, pool);
         proof_judge_pool(world, pool);
     }
     if (world->plan->seed % 3 != 0)
         destroy_streams(world, world->plan->seed % 3 == 1);
-    for (uint8_t pool = 0; pool < PROOF_POOLS; pool++)
-        proof_destroy_pool(world, &(proof_step){.pool = pool, .choice = 1});
+    for (unsigned pool = 0; pool < PROOF_POOLS; pool++)
+        proof_destroy_pool(world, &(proof_step){.pool = (uint8_t)pool, .choice = 1});
     destroy_streams(world, false);
 }
 
