@@ -81,6 +81,17 @@ static int run_one(void)
     return 0;
 }
 
+/* Once a minute: a long run is not to look like one that hangs. */
+static void print_progress(const struct timespec *start, uint64_t operations)
+{
+    static unsigned minutes;
+    unsigned now = (unsigned)(seconds_since(start) / 60);
+    if (now == minutes)
+        return;
+    minutes = now;
+    (void)fprintf(stderr, "proof: %u min, %llu operations\n", now, (unsigned long long)operations);
+}
+
 static int run_all(void)
 {
     struct timespec start;
@@ -100,6 +111,7 @@ static int run_all(void)
             return report(proof_program_seed(chosen.seed, failed), &result);
         }
         index += PROGRAMS_A_PROCESS;
+        print_progress(&start, operations);
     }
     double seconds = seconds_since(&start);
     (void)printf("seed %llu: %llu operations in %llu programs, %.1f s, %.0f a second: nothing "

@@ -2,6 +2,7 @@
 
 #include "crowd.h"
 #include "host_clock.h"
+#include "jitter.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -52,7 +53,9 @@ static const proof_device *open_device(const proof_options *options)
         _exit(2);
     }
     proof_host_clock_count();
-    if (!options->in_crowd)
+    if (options->in_crowd)
+        proof_jitter_start();
+    else
         stay_on_one_processor();
     return device;
 }
