@@ -3,9 +3,12 @@
 #include <stdlib.h>
 
 #include "gp/pool.h"
+#include "address_table.h"
+#include "block.h"
 #include "error.h"
 #include "registry.h"
 #include "thread.h"
+#include "tiers.h"
 
 /* Blocks of a plan while they are taken, linked through host memory. */
 typedef struct reserved_block {
@@ -41,18 +44,32 @@ static gp_status take_plan(gp_pool *pool, cudaStream_t stream, const gp_reserve_
     return GP_OK;
 }
 
-static gp_status free_list(reserved_block *list, cudaStream_t stream)
+/* Without asking the driver about the stream again, which might fail: nobody else knows the
+ * block, so it would stay live for ever. */
+static void give_back(const gp_block *block, gp_thread_cache *cache, cudaStream_t stream)
 {
-    gp_status first = GP_OK;
+    const uint32_t size_class = block->value & GP_RECORD_CLASS_MASK;
+    if (cache->listener != NULL)
+        cache->listener->note_free((void *)block->slot.base, stream);
+    gp_record_set(block->slot.record, size_class | GP_STATE_CACHED);
+    gp_thread_cache_count_free(cache->counters, block->bytes);
+    if (size_class != GP_CLASS_LARGE)
+        gp_thread_cache_put(cache, size_class, block->slot);
+    else
+        gp_stream_cache_give_large(cache->stream, gp_address_table_page(block->slot.base),
+                                   block->bytes);
+}
+
+static void free_list(reserved_block *list, gp_thread_cache *cache, cudaStream_t stream)
+{
     while (list != NULL) {
         reserved_block *next = list->next;
-        gp_status status = gp_free_async(list->ptr, stream);
-        if (first == GP_OK)
-            first = status;
+        gp_block block;
+        if (gp_block_at(list->ptr, &block) == GP_OK)
+            give_back(&block, cache, stream);
         free(list);
         list = next;
     }
-    return first;
 }
 
 static gp_status check_plan(const gp_reserve_entry *plan, size_t count)
@@ -67,11 +84,10 @@ static gp_status check_plan(const gp_reserve_entry *plan, size_t count)
 }
 
 /* In a capture the plan's blocks would become nodes of the graph. */
-static gp_status check_stream(gp_pool *pool, cudaStream_t stream)
+static gp_status check_stream(gp_pool *pool, cudaStream_t stream, gp_target *target)
 {
-    gp_target target;
-    gp_status status = gp_thread_resolve(pool, stream, &target);
-    if (status == GP_OK && target.cache == NULL)
+    gp_status status = gp_thread_resolve(pool, stream, target);
+    if (status == GP_OK && target->cache == NULL)
         return gp_error_set(GP_ERR_CAPTURE, "memory cannot be reserved on a capturing stream");
     return status;
 }
@@ -79,16 +95,18 @@ static gp_status check_stream(gp_pool *pool, cudaStream_t stream)
 gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream, const gp_reserve_entry *plan,
                           size_t count)
 {
+    gp_target target;
     gp_status status = check_plan(plan, count);
     if (status == GP_OK)
         status = gp_registry_check(pool);
     if (status == GP_OK && count > 0)
-        status = check_stream(pool, stream);
-    if (status != GP_OK)
+        status = check_stream(pool, stream, &target);
+    if (status != GP_OK || count == 0)
         return status;
 
     reserved_block *list = NULL;
     status = take_plan(pool, stream, plan, count, &list);
-    gp_status freed = free_list(list, stream);
-    return status != GP_OK ? status : freed;
+    free_list(list, target.cache, stream);
+    gp_tiers_settle(target.cache, stream);
+    return status;
 }

@@ -308,14 +308,16 @@ static gp_status need_attached(gp_pool *pool, cudaStream_t stream, gp_pool **own
     return status;
 }
 
-/* The stream's memory, with everything that is on its way, behind one last fence. */
+/* The stream's memory, with everything that is on its way, behind one last fence. Guests that could
+ * not be sent home are behind none: a fence counts what the stream keeps. */
 static bool leave_behind_fence(gp_stream_cache *cache, cudaStream_t stream)
 {
     gp_stream_cache_send_guests(cache, stream);
     (void)gp_stream_cache_collect(cache);
     gp_fence *fence = gp_stream_cache_fence(cache, true, stream);
     gp_fence_release(&cache->pool->fences, fence);
-    return fence != NULL || gp_counter_get(&cache->gives) == 0;
+    return gp_counter_get(&cache->guest_bytes) == 0 &&
+           (fence != NULL || gp_counter_get(&cache->gives) == 0);
 }
 
 gp_status gp_stream_registry_detach(gp_pool *pool, cudaStream_t stream)

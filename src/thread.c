@@ -351,10 +351,11 @@ uint64_t gp_thread_known_id(gp_pool *pool, cudaStream_t stream)
     while (part != NULL && part->pool != pool)
         part = part->next_of_thread;
     gp_thread_cache *cache = part == NULL ? NULL : part->caches;
-    for (; cache != NULL; cache = cache->next_of_thread) {
-        if (cache->handle == stream)
-            id = cache->stream->stream_id;
-    }
+    /* The newest first: others may be of streams that had the same handle. */
+    while (cache != NULL && cache->handle != stream)
+        cache = cache->next_of_thread;
+    if (cache != NULL)
+        id = cache->stream->stream_id;
     gp_registry_unlock();
     return id;
 }

@@ -256,6 +256,23 @@ Test(alloc, reserving_more_than_there_is_keeps_what_was_reserved)
     pool_use(GIB(1), stream);
 }
 
+/* Nobody else knows the blocks of a plan: one that is not given back is lost. */
+Test(alloc, reserving_gives_everything_back_when_the_stream_cannot_be_asked_any_more)
+{
+    static const size_t sizes[] = {KIB(4), MIB(4)};
+    for (uint64_t call = 1; call < 20; call++) {
+        cudaStream_t stream = pool_stream();
+        const gp_reserve_entry plan = {.bytes = sizes[call % 2], .count = 4};
+        gp_sim_fail(GP_SIM_FN_STREAM_GET_ID, call, UINT64_MAX, 999);
+
+        gp_status status = gp_pool_reserve(pool, stream, &plan, 1);
+
+        gp_sim_fail(GP_SIM_FN_STREAM_GET_ID, 0, 0, 0);
+        cr_assert(status == GP_OK || status == GP_ERR_CUDA);
+        cr_assert(eq(u64, pool_stats().live_bytes, 0));
+    }
+}
+
 Test(alloc, cannot_be_reserved_on_a_stream_that_captures)
 {
     cudaStream_t stream = pool_stream();

@@ -236,6 +236,26 @@ Test(capture, that_frees_a_used_block_keeps_it_while_a_wait_fails)
     GP(gp_pool_check(pool));
 }
 
+/* The driver issues the handle of a destroyed stream again. */
+Test(capture, that_frees_a_block_gives_it_back_though_another_stream_had_the_handle)
+{
+    cudaStream_t first = pool_stream();
+    pool_use(KIB(4), first);
+    pool_drop_stream(first);
+    cudaStream_t second = pool_stream();
+    cr_assert(eq(ptr, second, first));
+    void *block = pool_alloc(MIB(4), second);
+    begin(second, GP_SIM_CAPTURE_THREAD_LOCAL);
+    GP(gp_free_async(block, second));
+    finish(second, 1);
+
+    pool_use(KIB(4), second);
+
+    cr_assert(eq(u64, pool_stats().pending_bytes, 0));
+    cr_assert(eq(ptr, pool_alloc(MIB(4), second), block));
+    pool_free(block, second);
+}
+
 /* ---- beside a stream that captures ---- */
 
 static void do_everything(cudaStream_t stream, cudaStream_t user)

@@ -322,6 +322,40 @@ Test(order, memory_is_busy_while_its_fence_cannot_be_asked)
     fail_records(GP_SIM_FN_EVENT_QUERY);
 }
 
+/* What a detached stream leaves goes over to the next one; blocks of others' that were freed there
+ * must not, if they could not be sent home behind a fence. */
+static void detach_with_guest(uint64_t failures)
+{
+    cudaStream_t home = pool_stream();
+    cudaStream_t user = pool_attached_stream();
+    pool_use(MIB(4), user);
+    void *block = pool_alloc(KIB(4), home);
+    pool_order(home, user);
+    gp_sim_gate gate = pool_close_gate(user);
+    pool_write(block, KIB(4), user);
+    pool_free(block, user);
+    gp_sim_fail(GP_SIM_FN_EVENT_RECORD, 1, failures, 999);
+    GP(gp_stream_detach(pool, user));
+    gp_sim_fail(GP_SIM_FN_EVENT_RECORD, 0, 0, 0);
+    pool_drop_stream(user);
+
+    cudaStream_t next = pool_attached_stream();
+    GP(gp_pool_trim_to(pool, 0));
+    void *again = pool_alloc(KIB(4), home);
+    pool_write(again, KIB(4), home);
+
+    pool_open_gate(gate);
+    pool_settle();
+    pool_free(again, home);
+    GP(gp_stream_detach(pool, next));
+}
+
+Test(order, guests_of_a_detached_stream_are_not_handed_on_without_a_fence)
+{
+    detach_with_guest(1);
+    detach_with_guest(UINT64_MAX);
+}
+
 Test(order, block_stays_live_when_its_uses_can_be_neither_fenced_nor_waited_for)
 {
     cudaStream_t home = pool_attached_stream();
