@@ -93,38 +93,19 @@ static void send_used_home(const gp_block *block, gp_batch *batch, const gp_targ
 
 /* ---- past the hit --------------------------------------------------------------------- */
 
-static void count_free(const gp_block *block, gp_thread_cache *cache, cudaStream_t stream)
-{
-    if (cache->listener != NULL)
-        cache->listener->note_free((void *)block->slot.base, stream);
-    gp_record_set(block->slot.record, (block->value & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
-    gp_thread_cache_count_free(cache->counters, block->bytes);
-}
-
-static void free_plain(const gp_block *block, gp_thread_cache *cache, cudaStream_t stream)
-{
-    uint32_t size_class = block->value & GP_RECORD_CLASS_MASK;
-    count_free(block, cache, stream);
-    if (size_class != GP_CLASS_LARGE)
-        gp_thread_cache_put(cache, size_class, block->slot);
-    else
-        gp_stream_cache_give_large(cache->stream,
-                                   (gp_span){.base = block->slot.base, .bytes = block->bytes});
-}
-
 /* The uses stay recorded if they cannot be waited for: then the block stays live. */
 static gp_status free_used(const gp_block *block, const gp_target *target, cudaStream_t stream)
 {
     gp_pool *pool = block->pool;
     gp_use *use = gp_use_table_take(&pool->uses, block->slot.base);
     if (use == NULL) {
-        free_plain(block, target->cache, stream);
+        gp_tiers_free_block(target->cache, block, stream);
         return GP_OK;
     }
 
     gp_batch *batch = fence_uses(pool, use, target, stream);
     if (batch != NULL) {
-        count_free(block, target->cache, stream);
+        gp_tiers_count_free(target->cache, block, stream);
         send_used_home(block, batch, target);
     } else {
         /* The way that needs no event of its own. */
@@ -133,7 +114,7 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
             gp_use_table_put_back(&pool->uses, &pool->fences, use);
             return status;
         }
-        free_plain(block, target->cache, stream);
+        gp_tiers_free_block(target->cache, block, stream);
     }
     gp_use_free(use, &pool->fences);
     return GP_OK;
@@ -151,7 +132,7 @@ static gp_status free_found(const gp_block *block, cudaStream_t stream)
     if ((block->value & GP_RECORD_USED) != 0)
         status = free_used(block, &target, stream);
     else
-        free_plain(block, target.cache, stream);
+        gp_tiers_free_block(target.cache, block, stream);
     gp_tiers_settle(target.cache, stream);
     return status;
 }

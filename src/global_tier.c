@@ -1,10 +1,15 @@
 #include "global_tier.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "address_table.h"
+#include "clock.h"
 #include "error.h"
 #include "request.h"
+
+/* How long the own stream is waited for if it waits for others. */
+#define WAIT_NS 1000000
 
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
                               size_t max_bytes)
@@ -191,8 +196,21 @@ gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
     return GP_OK;
 }
 
+/* What others queue meanwhile may wait for the caller. */
+static bool wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
+{
+    const uint64_t start = gp_clock_ns();
+    bool idle = false;
+    while (tier->backend->ops->stream_query(tier->backend, own_stream, &idle) == GP_OK && !idle &&
+           gp_clock_ns() - start < WAIT_NS)
+        (void)sched_yield();
+    return idle;
+}
+
 bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream)
 {
+    if (tier->follows_others)
+        return wait_briefly(tier, own_stream);
     bool complete = false;
     gp_status status = tier->backend->ops->stream_synchronize(tier->backend, own_stream, &complete);
     return status == GP_OK && complete;

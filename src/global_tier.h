@@ -28,6 +28,7 @@ typedef struct gp_global_tier {
     pthread_mutex_t own_stream_lock; /* Guards the making of `own_stream`. */
     cudaStream_t own_stream;         /* The native pool's calls are ordered on it. */
     bool has_own_stream;
+    bool follows_others; /* It waits for other streams: gp_pool_config.visible_order. */
 } gp_global_tier;
 
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,

@@ -33,6 +33,7 @@ static gp_status build_parts(gp_pool *pool)
                                  pool->config.max_bytes);
     if (status != GP_OK)
         goto close_device;
+    pool->global.follows_others = pool->config.visible_order;
     status = gp_commons_init(&pool->large, pool);
     if (status != GP_OK)
         goto destroy_native;

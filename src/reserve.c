@@ -46,27 +46,13 @@ static gp_status take_plan(gp_pool *pool, cudaStream_t stream, const gp_reserve_
 
 /* Without asking the driver about the stream again, which might fail: nobody else knows the
  * block, so it would stay live for ever. */
-static void give_back(const gp_block *block, gp_thread_cache *cache, cudaStream_t stream)
-{
-    const uint32_t size_class = block->value & GP_RECORD_CLASS_MASK;
-    if (cache->listener != NULL)
-        cache->listener->note_free((void *)block->slot.base, stream);
-    gp_record_set(block->slot.record, size_class | GP_STATE_CACHED);
-    gp_thread_cache_count_free(cache->counters, block->bytes);
-    if (size_class != GP_CLASS_LARGE)
-        gp_thread_cache_put(cache, size_class, block->slot);
-    else
-        gp_stream_cache_give_large(cache->stream, gp_address_table_page(block->slot.base),
-                                   block->bytes);
-}
-
 static void free_list(reserved_block *list, gp_thread_cache *cache, cudaStream_t stream)
 {
     while (list != NULL) {
         reserved_block *next = list->next;
         gp_block block;
         if (gp_block_at(list->ptr, &block) == GP_OK)
-            give_back(&block, cache, stream);
+            gp_tiers_free_block(cache, &block, stream);
         free(list);
         list = next;
     }

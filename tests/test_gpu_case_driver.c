@@ -102,7 +102,8 @@ GPU_TEST(gpu_case_driver, free_in_a_host_function_of_an_attached_stream_hangs_no
 /* ---- the device is reset ---- */
 
 /* C65: another library resets the device. The old pool's calls fail, none hangs or crashes, it
- * can be destroyed, and a new pool works. */
+ * can be destroyed, and a new pool works. Streams went with the context: to name one is a fault
+ * of the caller's, which the driver does not survive. */
 Test(gpu_case_driver, pool_of_a_device_that_was_reset_fails_and_goes)
 {
     int (*reset)(int device) = NULL;
@@ -117,9 +118,9 @@ Test(gpu_case_driver, pool_of_a_device_that_was_reset_fails_and_goes)
 
     cr_assert(eq(int, reset(0), 0));
 
-    cr_assert(ne(int, (int)gp_alloc_from_pool_async(&none, MIB(64), pool, stream), (int)GP_OK));
+    cr_assert(ne(int, (int)gp_alloc_from_pool_async(&none, MIB(64), pool, NULL), (int)GP_OK));
     cr_assert(ne(int, (int)gp_alloc_from_pool_async(&none, GIB(1), pool, NULL), (int)GP_OK));
-    cr_assert(ne(int, (int)gp_free_async(small, stream), (int)GP_OK));
+    cr_assert(ne(int, (int)gp_free_async(small, NULL), (int)GP_OK));
     (void)!gp_pool_trim_to(pool, 0);
     GP(gp_pool_destroy_forced(pool));
 

@@ -118,3 +118,25 @@ Test(share_race, block_that_waits_for_other_work_by_now_is_not_lent_behind_the_o
     cr_assert(eq(u64, gp_sim_hazard_count(), 0));
     pool_free(block, all.borrower);
 }
+
+/* The native stream is busy, so that nobody but the caller may have the new segment. */
+Test(share_race, block_that_has_a_segment_alone_counts_as_what_it_holds)
+{
+    gp_sim_config machine = pool_machine();
+    gp_pool_config config = pool_config();
+    machine.clock = GP_SIM_CLOCK_MANUAL;
+    pool_reopen(&machine, &config);
+    cudaStream_t stream = pool_stream();
+    cudaStream_t own = NULL;
+    GP(gp_global_tier_own_stream(&pool->global, &own));
+    gp_sim_gate gate = pool_close_gate(own);
+
+    void *block = pool_alloc(MIB(3), stream);
+
+    size_t usable = 0;
+    GP(gp_usable_size(block, &usable));
+    cr_assert(eq(u64, pool_stats().live_bytes, usable));
+    pool_open_gate(gate);
+    pool_free(block, stream);
+    cr_assert(eq(u64, pool_stats().live_bytes, 0));
+}

@@ -77,7 +77,7 @@ static void choose_pool(uint64_t *random, const proof_limits *limits, proof_plan
         pool->alignment = (size_t)512 << below(random, 5);
     if (one_in(random, 5))
         pool->policy = one_in(random, 2) ? gp_policy_first_fit() : gp_policy_best_fit();
-    pool->visible_order = one_in(random, 16) && !limits->without_visible_order;
+    pool->visible_order = one_in(random, 16);
     if (plan->is_tight && one_in(random, 2))
         pool->max_bytes = plan->machine.device_bytes / 2;
 }
