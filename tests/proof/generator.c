@@ -60,7 +60,7 @@ static void choose_machine(uint64_t *random, const proof_limits *limits, proof_p
         machine->device_bytes = MIB(32) << below(random, 4);
 }
 
-static void choose_pool(uint64_t *random, const proof_limits *limits, proof_plan *plan)
+static void choose_pool(uint64_t *random, proof_plan *plan)
 {
     static const gp_share_mode modes[] = {GP_SHARE_WAIT, GP_SHARE_WAIT, GP_SHARE_COMPLETED,
                                           GP_SHARE_NEVER};
@@ -220,7 +220,7 @@ bool proof_generate(uint64_t seed, const proof_limits *limits, proof_plan *plan)
     uint64_t random = seed;
     *plan = (proof_plan){.seed = seed};
     choose_machine(&random, limits, plan);
-    choose_pool(&random, limits, plan);
+    choose_pool(&random, plan);
     const mood chosen = choose_mood(&random, limits, plan);
 
     size_t count =

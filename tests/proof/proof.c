@@ -123,7 +123,7 @@ static int run_all(void)
 
 /* ---- options ---- */
 
-enum { NO_HAZARDS = 256, NO_FAULTS, NO_CAPTURES, NO_VISIBLE_ORDER, EXPECT_FAILURE, CROWD };
+enum { NO_HAZARDS = 256, NO_FAULTS, NO_CAPTURES, EXPECT_FAILURE, CROWD };
 
 static const struct argp_option option_list[] = {
     {"operations", 'n', "N", 0, "Steps that do something, of all programs together (1000000)", 0},
@@ -136,7 +136,6 @@ static const struct argp_option option_list[] = {
     {"no-hazards", NO_HAZARDS, NULL, 0, "Leave the hazard checker off", 0},
     {"no-faults", NO_FAULTS, NULL, 0, "Let no native call fail", 0},
     {"no-captures", NO_CAPTURES, NULL, 0, "Capture nothing", 0},
-    {"no-visible-order", NO_VISIBLE_ORDER, NULL, 0, "Make no pool whose order tools can see", 0},
     {"expect-failure", EXPECT_FAILURE, NULL, 0, "A fault is planted: succeed if it is found", 0},
     {0},
 };
@@ -171,9 +170,6 @@ static error_t parse(int key, char *text, struct argp_state *state)
         return 0;
     case NO_CAPTURES:
         chosen.limits.without_captures = true;
-        return 0;
-    case NO_VISIBLE_ORDER:
-        chosen.limits.without_visible_order = true;
         return 0;
     case CROWD:
         chosen.in_crowd = true;
