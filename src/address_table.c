@@ -45,7 +45,7 @@ void gp_address_table_assign(uintptr_t base, size_t bytes, gp_segment *segment)
 {
     gp_pool *pool = segment == NULL ? NULL : segment->pool;
     for (uintptr_t address = base; address < base + bytes; address += GP_PAGE_BYTES) {
-        gp_page *page = gp_address_table_page(address);
+        gp_page *page = gp_address_table_held(address);
         page->base = address;
         atomic_store_explicit(&page->pool, pool, memory_order_release);
         atomic_store_explicit(&page->segment, segment, memory_order_release);

@@ -37,6 +37,14 @@ static inline gp_page *gp_address_table_page(uintptr_t address)
     return &leaf[(address >> GP_PAGE_SHIFT) % GP_LEAF_ENTRIES];
 }
 
+/* The same for memory that gp holds. */
+static inline gp_page *gp_address_table_held(uintptr_t address)
+{
+    gp_page *leaf =
+        atomic_load_explicit(&gp_address_table[address >> GP_LEAF_SHIFT], memory_order_acquire);
+    return &leaf[(address >> GP_PAGE_SHIFT) % GP_LEAF_ENTRIES];
+}
+
 static inline struct gp_segment *gp_address_table_segment(uintptr_t address)
 {
     gp_page *page = gp_address_table_page(address);

@@ -53,7 +53,7 @@ static void *make(gp_page_store *store)
 
 gp_page_records *gp_page_store_at(gp_page_store *store, uintptr_t base)
 {
-    gp_page *page = gp_address_table_page(base);
+    gp_page *page = gp_address_table_held(base);
     gp_page_records *records = gp_page_get_records(page);
     if (GP_LIKELY(records != NULL))
         return records;
@@ -74,7 +74,7 @@ gp_page_records *gp_page_store_at(gp_page_store *store, uintptr_t base)
 void gp_page_store_retire(gp_page_store *store, uintptr_t base, size_t bytes)
 {
     for (uintptr_t address = base; address < base + bytes; address += GP_PAGE_BYTES) {
-        gp_page *page = gp_address_table_page(address);
+        gp_page *page = gp_address_table_held(address);
         gp_record_set(&page->large, GP_STATE_NONE);
         gp_page_records *records =
             atomic_exchange_explicit(&page->records, NULL, memory_order_acq_rel);

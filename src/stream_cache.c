@@ -89,7 +89,7 @@ static void let_chunk_go(gp_stream_cache *cache)
 {
     gp_span span;
     if (gp_stream_cache_remove_chunk_locked(cache, UINT64_MAX, true, &span))
-        gp_stream_heap_give(&cache->spare, gp_address_table_page(span.base), span.bytes,
+        gp_stream_heap_give(&cache->spare, gp_address_table_held(span.base), span.bytes,
                             gp_counter_get(&cache->gives));
 }
 
@@ -115,7 +115,7 @@ size_t gp_slot_bytes(gp_slot slot)
     uint32_t value = gp_record_get(slot.record);
     if ((value & GP_RECORD_CLASS_MASK) != GP_CLASS_LARGE)
         return gp_size_class_bytes(value & GP_RECORD_CLASS_MASK);
-    return gp_page_large_bytes(gp_address_table_page(slot.base));
+    return gp_page_large_bytes(gp_address_table_held(slot.base));
 }
 
 /* A guest batch with room whose blocks have this home. */
@@ -247,7 +247,7 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span)
     if (chunk == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a chunk");
     /* No longer one block. */
-    gp_record_set(&gp_address_table_page(span.base)->large, GP_STATE_NONE);
+    gp_record_set(&gp_address_table_held(span.base)->large, GP_STATE_NONE);
     chunk->span = span;
     chunk->pool = cache->pool;
     chunk->home = cache;

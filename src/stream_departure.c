@@ -29,7 +29,7 @@ static void let_go(departure *self)
 static void depart(void *user, gp_span span)
 {
     departure *self = user;
-    gp_page *page = gp_address_table_page(span.base);
+    gp_page *page = gp_address_table_held(span.base);
     gp_commons *commons = atomic_load_explicit(&page->segment, memory_order_acquire)->commons;
     gp_page_set_large(page, GP_STATE_FREED);
     if (commons != self->commons || self->held == SPANS_A_HOLD) {
@@ -73,7 +73,7 @@ static void depart_oldest_locked(gp_stream_cache *cache, uint32_t count, departu
     gp_whole_blocks *whole = &cache->whole;
     /* Freed a while ago, so that they may lie in no cache; not one by one, under a lock. */
     for (uint32_t i = 0; i < count; i++)
-        __builtin_prefetch(gp_address_table_page(whole->bases[i]), 1);
+        __builtin_prefetch(gp_address_table_held(whole->bases[i]), 1);
     for (uint32_t i = 0; i < count; i++)
         depart(to_commons, gp_whole_blocks_at(whole, i));
     gp_whole_blocks_drop(whole, count);

@@ -153,7 +153,7 @@ bool gp_stream_heap_take(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit
     else
         shorten(heap, page, base - page->base);
     if (block_end < end)
-        gp_stream_heap_give(heap, gp_address_table_page(block_end), end - block_end, page->give);
+        gp_stream_heap_give(heap, gp_address_table_held(block_end), end - block_end, page->give);
     *span = (gp_span){.base = base, .bytes = fit->bytes};
     return true;
 }

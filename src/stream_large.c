@@ -14,7 +14,7 @@ static void join_locked(gp_stream_cache *cache, gp_span block, uint64_t give)
     const uint64_t before = gp_counter_get(&cache->large.bytes);
     if (before < gp_counter_get(&cache->settled_bytes))
         gp_counter_set(&cache->settled_bytes, before);
-    gp_stream_heap_give(&cache->large, gp_address_table_page(block.base), block.bytes, give);
+    gp_stream_heap_give(&cache->large, gp_address_table_held(block.base), block.bytes, give);
 }
 
 void gp_stream_cache_join_oldest_locked(gp_stream_cache *cache, uint32_t count)
@@ -53,7 +53,7 @@ static gp_stream_heap *heap_for(gp_stream_cache *cache, const gp_fit *fit)
 static void put_back_locked(gp_stream_cache *cache, const gp_fit *fit, gp_span span)
 {
     gp_counter_add(&cache->uncovered_bytes, span.bytes);
-    gp_stream_heap_give(heap_for(cache, fit), gp_address_table_page(span.base), span.bytes,
+    gp_stream_heap_give(heap_for(cache, fit), gp_address_table_held(span.base), span.bytes,
                         gp_stream_cache_next_give_locked(cache));
 }
 

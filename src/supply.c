@@ -338,7 +338,7 @@ static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
 /* The span is a block from here on, so that it can come back as one. */
 static void make_block(const gp_supply *supply, gp_span span)
 {
-    gp_page *page = gp_address_table_page(span.base);
+    gp_page *page = gp_address_table_held(span.base);
     gp_page_set_large_bytes(page, span.bytes);
     gp_page_set_large(page, GP_STATE_CACHED);
     gp_visible_order_taken(supply->cache->pool, supply->stream);

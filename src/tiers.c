@@ -88,7 +88,7 @@ gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
         gp_counter_add(&cache->counters->failures, 1);
         return status;
     }
-    gp_page_set_large(gp_address_table_page(block.base), GP_STATE_LIVE);
+    gp_page_set_large(gp_address_table_held(block.base), GP_STATE_LIVE);
     count_served(cache, request->bytes, source);
     *base = block.base;
     return GP_OK;
