@@ -5,6 +5,7 @@
 #include "address_table.h"
 #include "block.h"
 #include "pool.h"
+#include "stats.h"
 
 /* ---- wholly free segments ------------------------------------------------------ */
 
@@ -61,8 +62,9 @@ static bool has_unsettled(const gp_stream_cache *cache)
 
 /* Let `stream` wait for everything that was queued on the stream of one cache:
  * a new fence, since blocks may be live or freed there that no earlier one counts.
- * False if the handle cannot be used and something may lie past the last fence. */
-static bool wait_for_cache(gp_stream_cache *cache, cudaStream_t stream)
+ * False if the handle cannot be used and something may lie past the last fence: `outstanding`
+ * blocks may be in use on any stream. */
+static bool wait_for_cache(gp_stream_cache *cache, bool outstanding, cudaStream_t stream)
 {
     gp_fence_store *fences = &cache->pool->fences;
     gp_fence *fence = NULL;
@@ -70,7 +72,7 @@ static bool wait_for_cache(gp_stream_cache *cache, cudaStream_t stream)
     if (gp_stream_cache_pin(cache, &handle)) {
         (void)gp_fence_record(fences, handle, cache->stream_id, 0, &fence);
         gp_stream_cache_unpin(cache);
-    } else if (!has_unsettled(cache)) {
+    } else if (!outstanding && !has_unsettled(cache)) {
         if (gp_counter_get(&cache->gives) == 0)
             return true;
         fence = gp_stream_cache_fence(cache, false, NULL);
@@ -87,9 +89,12 @@ static bool order_everything(gp_pool *pool, cudaStream_t *stream)
         return false;
 
     bool ordered = true;
+    /* Live, or freed inside a capture and not given back yet. */
+    const bool outstanding =
+        gp_stats_live_bytes(pool) + gp_counter_get(&pool->captured.parked_bytes) > 0;
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
         ordered = gp_stream_cache_order_after_arrivals(cache, *stream) && ordered;
-        ordered = wait_for_cache(cache, *stream) && ordered;
+        ordered = wait_for_cache(cache, outstanding, *stream) && ordered;
     }
     return ordered || pool->backend->ops->synchronize(pool->backend) == GP_OK;
 }

@@ -237,6 +237,26 @@ Test(capture, that_frees_a_used_block_keeps_it_while_a_wait_fails)
 }
 
 /* The driver issues the handle of a destroyed stream again. */
+/* The free waits for a call on the stream after the capture, and the pool ends before one. What
+ * used the block may still be under way on its own stream. */
+Test(capture, that_frees_a_block_leaves_its_pool_to_end_behind_the_work_on_it)
+{
+    cudaStream_t capturing = pool_stream();
+    cudaStream_t user = pool_stream();
+    pool_use(MIB(4), capturing);
+    void *block = pool_alloc(MIB(4), user);
+    pool_write(block, MIB(4), user);
+    GP(gp_record_use(block, user));
+    gp_sim_graph graph = NULL;
+    begin(capturing, GP_SIM_CAPTURE_RELAXED);
+    pool_free(block, capturing);
+    SIM(gp_sim_end_capture(capturing, &graph));
+    SIM(gp_sim_graph_destroy(graph));
+
+    GP(gp_pool_destroy(pool));
+    pool = NULL;
+}
+
 Test(capture, that_frees_a_block_gives_it_back_though_another_stream_had_the_handle)
 {
     cudaStream_t first = pool_stream();

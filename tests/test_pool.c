@@ -106,6 +106,20 @@ Test(pool, forced_end_comes_after_the_work_on_live_blocks)
     pool_open_gate(gate);
 }
 
+/* The stream gave nothing back, and its handle is not to be used: but a large block that is live
+ * may be in use there. */
+Test(pool, forced_end_comes_after_the_work_on_live_blocks_of_a_checked_stream)
+{
+    cudaStream_t other = pool_attached_stream();
+    cudaStream_t stream = pool_stream();
+    pool_use(MIB(1), other);
+    void *block = pool_alloc(MIB(4), stream);
+    pool_write(block, MIB(4), stream);
+
+    GP(gp_pool_destroy_forced(pool));
+    pool = NULL;
+}
+
 /* Rule 1 holds to the end: a block freed on one stream is cut out of memory that
  * another stream owns, and goes with it. */
 Test(pool, end_comes_after_the_work_on_blocks_freed_elsewhere)
