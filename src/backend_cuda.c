@@ -22,11 +22,27 @@
 typedef struct cuda_backend {
     gp_backend base;
     gp_cu_context context; /* the device's primary one, retained */
+    unsigned long long context_id;
 } cuda_backend;
+
+/* A reset of the device takes the context along, with all that is in it, and the driver makes the
+ * next one under the same handle; it does not survive a handle of a thing that was in the old one.
+ */
+static gp_status check_life(const cuda_backend *self)
+{
+    unsigned long long id = 0;
+    if (gp_cuda.context_get_id(self->context, &id) == GP_CU_SUCCESS && id == self->context_id)
+        return GP_OK;
+    return gp_error_set(GP_ERR_SHUTDOWN,
+                        "device %d was reset, or the driver shut down, since the pool was made",
+                        self->base.device);
+}
 
 static gp_status enter(gp_backend *backend, gp_cuda_frame *frame)
 {
-    return gp_cuda_frame_enter(frame, ((cuda_backend *)backend)->context);
+    const cuda_backend *self = (const cuda_backend *)backend;
+    gp_status status = check_life(self);
+    return status == GP_OK ? gp_cuda_frame_enter(frame, self->context) : status;
 }
 
 /* Leave the frame first, so that nothing comes between the failure and its text. */
@@ -192,8 +208,12 @@ static void cuda_event_destroy(gp_backend *backend, gp_native_event event)
  */
 static gp_status cuda_event_record(gp_backend *backend, gp_native_event event, cudaStream_t stream)
 {
+    const cuda_backend *self = (const cuda_backend *)backend;
+    gp_status status = check_life(self);
+    if (status != GP_OK)
+        return status;
     bool pushed = false;
-    int result = gp_cuda_context_enter(((cuda_backend *)backend)->context, &pushed);
+    int result = gp_cuda_context_enter(self->context, &pushed);
     if (result == GP_CU_SUCCESS)
         result = gp_cuda.event_record(event_of(event), stream);
     gp_cuda_context_leave(pushed);
@@ -202,8 +222,12 @@ static gp_status cuda_event_record(gp_backend *backend, gp_native_event event, c
 
 static gp_status cuda_stream_wait(gp_backend *backend, cudaStream_t stream, gp_native_event event)
 {
+    const cuda_backend *self = (const cuda_backend *)backend;
+    gp_status status = check_life(self);
+    if (status != GP_OK)
+        return status;
     bool pushed = false;
-    int result = gp_cuda_context_enter(((cuda_backend *)backend)->context, &pushed);
+    int result = gp_cuda_context_enter(self->context, &pushed);
     if (result == GP_CU_SUCCESS)
         result = gp_cuda.stream_wait_event(stream, event_of(event), 0);
     gp_cuda_context_leave(pushed);
@@ -460,14 +484,21 @@ static gp_status cuda_open(int device, gp_backend **backend)
     status = check_pools_supported(device);
     if (status != GP_OK)
         goto release_context;
+    unsigned long long context_id = 0;
+    int result = gp_cuda.context_get_id(context, &context_id);
+    if (result != GP_CU_SUCCESS) {
+        status = gp_status_from_native(result, "cuCtxGetId");
+        goto release_context;
+    }
     cuda_backend *opened = malloc(sizeof(*opened));
     if (opened == NULL) {
         status = gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for the CUDA backend");
         goto release_context;
     }
 
-    *opened =
-        (cuda_backend){.base = {.ops = gp_backend_cuda(), .device = device}, .context = context};
+    *opened = (cuda_backend){.base = {.ops = gp_backend_cuda(), .device = device},
+                             .context = context,
+                             .context_id = context_id};
     *backend = &opened->base;
     return GP_OK;
 

@@ -76,6 +76,8 @@ typedef struct gp_cu_pool_props {
           (int device, unsigned *flags, int *active))                                              \
     ENTRY(context_get_current, "cuCtxGetCurrent", "", 4000, (gp_cu_context * context))             \
     ENTRY(context_get_device, "cuCtxGetDevice", "", 2000, (int *device))                           \
+    ENTRY(context_get_id, "cuCtxGetId", "", 12000,                                                 \
+          (gp_cu_context context, unsigned long long *id))                                         \
     ENTRY(context_push, "cuCtxPushCurrent", "_v2", 4000, (gp_cu_context context))                  \
     ENTRY(context_pop, "cuCtxPopCurrent", "_v2", 4000, (gp_cu_context * context))                  \
     ENTRY(context_synchronize, "cuCtxSynchronize", "", 2000, (void))                               \

@@ -186,6 +186,13 @@ EXPORT(int, cuCtxGetDevice, (int *device))
     return result;
 }
 
+/* Asked before every other call, so not logged. */
+EXPORT(int, cuCtxGetId, (gp_cu_context context, unsigned long long *id))
+{
+    *id = driver.resets * FAKE_DEVICES + (unsigned)context->device;
+    return GP_CU_SUCCESS;
+}
+
 EXPORT(int, cuCtxPushCurrent_v2, (gp_cu_context context))
 {
     int result = answer(__func__);

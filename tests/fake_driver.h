@@ -34,6 +34,7 @@ typedef struct fake_driver {
 
     /* Contexts it knows. */
     struct CUctx_st primary[FAKE_DEVICES];
+    unsigned resets; /* how often others took their place, under the same handles */
 
     /* What it saw. */
     const char *log[FAKE_LOG_LENGTH]; /* names of the calls, oldest first */

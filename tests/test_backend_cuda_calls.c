@@ -186,6 +186,21 @@ Test(cuda_calls, reports_that_the_driver_shuts_down)
     cr_assert(not(cuda_was_called("cuMemAllocFromPoolAsync")));
 }
 
+/* C65: what the pool holds went with the old context, and the new one has the same handle. */
+Test(cuda_calls, makes_none_once_the_device_was_reset)
+{
+    driver->resets++;
+
+    for (int i = 0; i < CALL_COUNT; i++) {
+        gp_status status = calls[i].function();
+
+        cr_assert(eq(int, status, calls[i].returns ? GP_ERR_SHUTDOWN : GP_OK), "%s",
+                  calls[i].native);
+        cr_assert(not(cuda_was_called(calls[i].native)), "%s", calls[i].native);
+    }
+    cr_assert(cuda_error_mentions("reset"));
+}
+
 Test(cuda_calls, pushes_no_context_that_is_current_already)
 {
     set_thread(&driver->primary[0], MODE_GLOBAL);

@@ -63,6 +63,12 @@ STANDIN_EXPORT(int, cuCtxGetDevice, (int *device))
     return GP_CU_SUCCESS;
 }
 
+STANDIN_EXPORT(int, cuCtxGetId, (gp_cu_context context, unsigned long long *id))
+{
+    *id = 1 + (unsigned long long)context->device;
+    return GP_CU_SUCCESS;
+}
+
 STANDIN_EXPORT(int, cuCtxPushCurrent_v2, (gp_cu_context context))
 {
     if (depth == MAX_DEPTH)
