@@ -241,7 +241,19 @@ void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_
 
 /* ---- chunks -------------------------------------------------------------------- */
 
-gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span)
+static void link_chunk_locked(gp_stream_cache *cache, gp_segment *chunk)
+{
+    const gp_span span = chunk->span;
+    chunk->last_give = gp_stream_cache_next_give_locked(cache);
+    gp_counter_add(&cache->uncovered_bytes, span.bytes);
+    gp_segment_link(&cache->chunks, chunk);
+    gp_address_table_assign(span.base, span.bytes, chunk);
+    gp_counter_add(&cache->free_bytes, span.bytes);
+    gp_counter_add(&cache->free_chunks, 1);
+}
+
+gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span, const gp_request *request,
+                                    gp_slot *slot, bool *found)
 {
     gp_segment *chunk = calloc(1, sizeof(*chunk));
     if (chunk == NULL)
@@ -257,12 +269,10 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span)
     gp_stream_cache_lock(cache);
     gp_status status = cache->pool->policy.add_segment(cache->policy, span);
     if (status == GP_OK) {
-        chunk->last_give = gp_stream_cache_next_give_locked(cache);
-        gp_counter_add(&cache->uncovered_bytes, span.bytes);
-        gp_segment_link(&cache->chunks, chunk);
-        gp_address_table_assign(span.base, span.bytes, chunk);
-        gp_counter_add(&cache->free_bytes, span.bytes);
-        gp_counter_add(&cache->free_chunks, 1);
+        /* Who could not record the block is told when it looks for the next one. */
+        gp_status cut_status;
+        link_chunk_locked(cache, chunk);
+        *found = cut(cache, request, slot, &cut_status);
     }
     gp_stream_cache_unlock(cache);
 

@@ -380,8 +380,8 @@ static size_t least_chunk(const gp_request *request)
     return least;
 }
 
-gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
-                          gp_supply_source *source)
+gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                          bool *found, gp_supply_source *source)
 {
     size_t twice = 2 * supply->cache->pool->config.large_bytes;
     size_t chunk = twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
@@ -398,7 +398,7 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
     if (status != GP_OK)
         return status;
     (void)make_block(supply, span);
-    status = gp_stream_cache_add_chunk(supply->cache, span);
+    status = gp_stream_cache_add_chunk(supply->cache, span, request, slot, found);
     if (status != GP_OK)
         gp_stream_cache_put_back(supply->cache, &fit, span);
     return status;
