@@ -144,8 +144,8 @@ static gp_status check_stream(gp_stream_cache *cache, tally *sum)
 
 static gp_status check_sums(gp_pool *pool, const tally *sum)
 {
-    gp_status status =
-        expect("reserved bytes", gp_counter_get(&pool->global.reserved), sum->native);
+    gp_status status = expect("reserved bytes", gp_counter_get(&pool->global.reserved),
+                              sum->native + gp_global_tier_kept_bytes(&pool->global));
     if (status == GP_OK)
         status = expect("live bytes", gp_stats_live_bytes(pool), sum->live);
     if (status == GP_OK)

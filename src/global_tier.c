@@ -24,17 +24,6 @@ gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMem
     return GP_OK;
 }
 
-void gp_global_tier_destroy(gp_global_tier *tier)
-{
-    if (tier->has_own_stream)
-        tier->backend->ops->stream_destroy(tier->backend, tier->own_stream);
-    if (tier->owns_native)
-        (void)tier->backend->ops->pool_destroy(tier->backend, tier->native);
-    (void)pthread_mutex_destroy(&tier->own_stream_lock);
-    (void)pthread_cond_destroy(&tier->grown);
-    (void)pthread_mutex_destroy(&tier->lock);
-}
-
 /* ---- growth ---------------------------------------------------------------- */
 
 bool gp_global_tier_begin_growth(gp_global_tier *tier)
@@ -93,10 +82,14 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
     return GP_OK;
 }
 
-static void native_free(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
+/* The segment has no memory any more once that succeeds. */
+static gp_status native_free(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
 {
     (void)gp_counter_add_shared(&tier->frees, 1);
-    (void)tier->backend->ops->free(tier->backend, segment->native, stream);
+    gp_status status = tier->backend->ops->free(tier->backend, segment->native, stream);
+    if (status == GP_OK)
+        segment->native = NULL;
+    return status;
 }
 
 /* Drivers return blocks of this size aligned to 1 MiB; one that does not costs a
@@ -107,8 +100,8 @@ static gp_status take_aligned(gp_global_tier *tier, size_t bytes, cudaStream_t s
     gp_status status = native_alloc(tier, bytes, stream, segment);
     if (status != GP_OK || segment->span.bytes >= bytes)
         return status;
-    native_free(tier, segment, stream);
-    return native_alloc(tier, bytes + GP_PAGE_BYTES, stream, segment);
+    status = native_free(tier, segment, stream);
+    return status == GP_OK ? native_alloc(tier, bytes + GP_PAGE_BYTES, stream, segment) : status;
 }
 
 static void count_reserved(gp_global_tier *tier, size_t bytes)
@@ -116,6 +109,17 @@ static void count_reserved(gp_global_tier *tier, size_t bytes)
     uint64_t reserved = gp_counter_add_shared(&tier->reserved, bytes);
     gp_counter_raise(&tier->reserved_high, reserved);
     gp_counter_raise(&tier->reserved_ever_high, reserved);
+}
+
+/* A segment that cannot be used after all. */
+static void drop_made(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
+{
+    if (segment->native == NULL || native_free(tier, segment, stream) == GP_OK) {
+        free(segment);
+        return;
+    }
+    count_reserved(tier, segment->span.bytes);
+    gp_global_tier_keep_segment(tier, segment);
 }
 
 gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
@@ -126,29 +130,22 @@ gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaSt
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a segment");
 
     gp_status status = take_aligned(tier, bytes, stream, made);
-    if (status != GP_OK)
-        goto drop_struct;
-    status = gp_address_table_prepare(made->span.base, made->span.bytes);
-    if (status != GP_OK)
-        goto drop_memory;
-
+    if (status == GP_OK)
+        status = gp_address_table_prepare(made->span.base, made->span.bytes);
+    if (status != GP_OK) {
+        drop_made(tier, made, stream);
+        return status;
+    }
     count_reserved(tier, made->span.bytes);
     *segment = made;
     return GP_OK;
-
-drop_memory:
-    native_free(tier, made, stream);
-drop_struct:
-    free(made);
-    return status;
 }
 
 gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
                                       cudaStream_t stream)
 {
     gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);
-    (void)gp_counter_add_shared(&tier->frees, 1);
-    gp_status status = tier->backend->ops->free(tier->backend, segment->native, stream);
+    gp_status status = native_free(tier, segment, stream);
     if (status != GP_OK) {
         gp_address_table_assign(segment->span.base, segment->span.bytes, segment);
         return status;
@@ -156,6 +153,54 @@ gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
     gp_counter_sub_shared(&tier->reserved, segment->span.bytes);
     free(segment);
     return GP_OK;
+}
+
+/* ---- segments that nobody could take -------------------------------------------- */
+
+void gp_global_tier_keep_segment(gp_global_tier *tier, gp_segment *segment)
+{
+    (void)pthread_mutex_lock(&tier->lock);
+    segment->next = tier->kept;
+    tier->kept = segment;
+    (void)pthread_mutex_unlock(&tier->lock);
+}
+
+static gp_segment *take_kept(gp_global_tier *tier)
+{
+    (void)pthread_mutex_lock(&tier->lock);
+    gp_segment *kept = tier->kept;
+    tier->kept = NULL;
+    (void)pthread_mutex_unlock(&tier->lock);
+    return kept;
+}
+
+bool gp_global_tier_give_kept(gp_global_tier *tier)
+{
+    bool given = false;
+    gp_segment *segment = take_kept(tier);
+    while (segment != NULL) {
+        gp_segment *next = segment->next;
+        const size_t bytes = segment->span.bytes;
+        if (native_free(tier, segment, tier->own_stream) == GP_OK) {
+            gp_counter_sub_shared(&tier->reserved, bytes);
+            free(segment);
+            given = true;
+        } else {
+            gp_global_tier_keep_segment(tier, segment);
+        }
+        segment = next;
+    }
+    return given;
+}
+
+uint64_t gp_global_tier_kept_bytes(gp_global_tier *tier)
+{
+    uint64_t bytes = 0;
+    (void)pthread_mutex_lock(&tier->lock);
+    for (const gp_segment *segment = tier->kept; segment != NULL; segment = segment->next)
+        bytes += segment->span.bytes;
+    (void)pthread_mutex_unlock(&tier->lock);
+    return bytes;
 }
 
 static gp_status make_own_stream(gp_global_tier *tier)
@@ -202,4 +247,29 @@ gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep)
 {
     (void)gp_counter_add_shared(&tier->trims, 1);
     return tier->backend->ops->pool_trim(tier->backend, tier->native, min_bytes_to_keep);
+}
+
+/* ---- the end ---------------------------------------------------------------- */
+
+static void drop_kept(gp_global_tier *tier)
+{
+    gp_segment *segment = take_kept(tier);
+    while (segment != NULL) {
+        gp_segment *next = segment->next;
+        free(segment);
+        segment = next;
+    }
+}
+
+void gp_global_tier_destroy(gp_global_tier *tier)
+{
+    (void)gp_global_tier_give_kept(tier);
+    drop_kept(tier);
+    if (tier->has_own_stream)
+        tier->backend->ops->stream_destroy(tier->backend, tier->own_stream);
+    if (tier->owns_native)
+        (void)tier->backend->ops->pool_destroy(tier->backend, tier->native);
+    (void)pthread_mutex_destroy(&tier->own_stream_lock);
+    (void)pthread_cond_destroy(&tier->grown);
+    (void)pthread_mutex_destroy(&tier->lock);
 }

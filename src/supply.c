@@ -149,7 +149,8 @@ static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit 
     /* Nothing of the segment was used, unless the commons have it. */
     if (status != GP_OK && gp_address_table_segment(all.base) != segment) {
         gp_page_store_retire(&pool->pages, all.base, all.bytes);
-        (void)gp_global_tier_give_segment(&pool->global, segment, own_stream);
+        if (gp_global_tier_give_segment(&pool->global, segment, own_stream) != GP_OK)
+            gp_release_keep(pool, segment);
     }
     return status;
 }
