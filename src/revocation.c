@@ -22,7 +22,7 @@ static void revoke(gp_thread_cache *cache)
 static void flush_and_restore(gp_thread_cache *cache)
 {
     gp_asymmetric_wait(&cache->side);
-    gp_thread_cache_flush_all(cache);
+    gp_thread_cache_empty(cache);
     gp_asymmetric_restore(&cache->side);
 }
 

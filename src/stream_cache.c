@@ -7,6 +7,23 @@
 #include "pool.h"
 #include "stream_cache_internal.h"
 
+static void set_careful_locked(gp_stream_cache *cache, bool careful)
+{
+    const bool at_once = careful || cache->pool->config.visible_order;
+    atomic_store_explicit(&cache->careful, careful, memory_order_relaxed);
+    gp_counter_set(&cache->guest_limit, at_once ? 1 : GP_GUEST_LIMIT);
+    gp_counter_set(&cache->uncovered_limit, at_once ? 1 : GP_UNCOVERED_LIMIT);
+    cache->careful_until = gp_counter_get(&cache->gives) + GP_CAREFUL_GIVES;
+}
+
+void gp_stream_cache_set_careful(gp_stream_cache *cache, bool careful)
+{
+    gp_stream_cache_lock(cache);
+    if (careful != gp_stream_cache_is_careful(cache))
+        set_careful_locked(cache, careful && !cache->attached);
+    gp_stream_cache_unlock(cache);
+}
+
 gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_cache **cache)
 {
     gp_stream_cache *made = calloc(1, sizeof(*made));
@@ -27,8 +44,7 @@ gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_ca
     made->pool = pool;
     made->stream_id = stream_id;
     gp_whole_blocks_fit(&made->whole, 0);
-    made->guest_limit = pool->config.visible_order ? 1 : GP_GUEST_LIMIT;
-    made->uncovered_limit = pool->config.visible_order ? 1 : GP_UNCOVERED_LIMIT;
+    set_careful_locked(made, true);
     *cache = made;
     return GP_OK;
 }
@@ -41,7 +57,7 @@ void gp_stream_cache_destroy(gp_stream_cache *cache)
     free(cache);
 }
 
-/* Third streams need a fence of the new one. */
+/* Third streams need a fence of the new one, which it owes as soon as it is called for. */
 void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
 {
     gp_stream_cache_lock(cache);
@@ -52,6 +68,9 @@ void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
     gp_whole_blocks_renew(&cache->whole, give);
     gp_stream_heap_renew(&cache->large, give);
     gp_stream_heap_renew(&cache->spare, give);
+    gp_counter_add(&cache->uncovered_bytes, 1);
+    set_careful_locked(cache, true);
+    cache->careful_until += (cache->ordinal - 1) * GP_CAREFUL_GIVES;
     gp_stream_cache_unlock(cache);
 }
 

@@ -33,9 +33,9 @@ typedef struct gp_bin {
 } gp_bin;
 
 typedef struct gp_thread_cache {
-    gp_asymmetric side; /* Guards the bins. */
-    size_t small_bytes; /* Requests above go past L1. */
-    size_t max_bytes;
+    gp_asymmetric side;           /* Guards the bins. */
+    size_t small_bytes;           /* Requests above go past L1. */
+    size_t max_bytes;             /* Guarded by `side` too. 0: the stream's blocks go past L1. */
     gp_counter cached_bytes;      /* In the bins. */
     gp_thread_counters *counters; /* Of its thread in its pool. */
     gp_stream_cache *stream;
@@ -73,6 +73,13 @@ void gp_thread_cache_flush_all(gp_thread_cache *cache);
 
 /* Flush half of what nobody asked for since the last time. */
 void gp_thread_cache_sweep(gp_thread_cache *cache);
+
+/* Its owner: keep blocks, or none, as the stream has to be careful or not. */
+void gp_thread_cache_adapt(gp_thread_cache *cache);
+
+/* Flush everything to L2, and keep nothing more if the stream has to be careful. The caller has
+ * revoked the cache. */
+void gp_thread_cache_empty(gp_thread_cache *cache);
 
 /* Enter from the slow path: waits while the cache is revoked. */
 void gp_thread_cache_enter_slow(gp_thread_cache *cache);

@@ -119,6 +119,7 @@ void gp_tiers_settle_due(gp_thread_cache *cache, cudaStream_t stream)
 {
     gp_stream_cache_send_guests_if_many(cache->stream, stream);
     gp_stream_cache_leave_fence_if_due(cache->stream, stream);
+    gp_thread_cache_adapt(cache);
     gp_share_settle_if_due(cache->stream, stream);
     if (cache->slow_calls % GP_SETTLE_EVERY == 0)
         gp_thread_fold(cache->stream->pool, cache->counters);
