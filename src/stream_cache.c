@@ -93,6 +93,7 @@ static bool cut(gp_stream_cache *cache, const gp_request *request, gp_slot *slot
     slot->base = base;
     slot->record = gp_record_at(records, base);
     gp_record_set(slot->record, request->size_class | GP_STATE_CACHED);
+    gp_page_take(records, base);
 
     gp_segment *chunk = gp_address_table_segment(base);
     GP_ASSERT(chunk->home == cache);
@@ -165,8 +166,18 @@ static void keep_guest(gp_stream_cache *cache, gp_slot slot, size_t bytes,
     (void)gp_counter_add_shared(&cache->transit_bytes, bytes);
 }
 
+void gp_stream_cache_note_twice(gp_stream_cache *cache, size_t bytes)
+{
+    (void)gp_counter_add_shared(&cache->pool->twice_freed, 1);
+    (void)gp_counter_add_shared(&cache->pool->twice_freed_bytes, bytes);
+}
+
 void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_order order)
 {
+    if (GP_UNLIKELY((gp_record_get(slot.record) & GP_RECORD_STATE_MASK) != GP_STATE_CACHED)) {
+        gp_stream_cache_note_twice(cache, gp_slot_bytes(slot));
+        return;
+    }
     const gp_span span = {.base = slot.base, .bytes = gp_slot_bytes(slot)};
     gp_segment *segment = gp_address_table_segment(slot.base);
     uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
@@ -178,7 +189,11 @@ void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_orde
         keep_guest(cache, slot, span.bytes, segment->home);
     } else {
         gp_record_set(slot.record, size_class | GP_STATE_FREED);
-        uncut(cache, segment, span, order);
+        if (GP_LIKELY(
+                gp_page_give(gp_page_get_records(gp_address_table_page(slot.base)), slot.base)))
+            uncut(cache, segment, span, order);
+        else
+            gp_stream_cache_note_twice(cache, span.bytes);
     }
 }
 

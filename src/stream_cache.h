@@ -124,6 +124,10 @@ void gp_stream_cache_give(gp_stream_cache *cache, const gp_slot *slots, uint32_t
 /* The same, from a thread that must not be kept waiting if the lock is taken. */
 void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_t count);
 
+/* A block that was cached twice, since two threads freed it in the same moment, was dropped
+ * once. Any thread. */
+void gp_stream_cache_note_twice(gp_stream_cache *cache, size_t bytes);
+
 /* Cut small blocks out of a span that is ordered on this stream, the first of them in the same
  * step, since a chunk that is wholly free may leave at any time. *found is false if there is no
  * room for that block. GP_ERR_OUT_OF_HOST_MEMORY: the span is still the caller's. */

@@ -160,7 +160,6 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
 {
     gp_bin *bin = &cache->bins[size_class];
     size_t bytes = gp_size_class_bytes(size_class);
-    gp_record_set(slot.record, size_class | GP_STATE_CACHED);
 
     gp_thread_cache_enter_slow(cache);
     /* As deep as what comes and goes, within its bound: else each swing of the live
@@ -172,8 +171,8 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
     if (gp_counter_get(&cache->cached_bytes) + bytes > cache->max_bytes)
         shrink(cache);
 
-    bool room = bin->count < bin->depth &&
-                gp_counter_get(&cache->cached_bytes) + bytes <= cache->max_bytes;
+    bool room =
+        bin->count < bin->depth && gp_counter_get(&cache->cached_bytes) + bytes <= cache->max_bytes;
     if (room) {
         bin->slots[bin->count++] = slot;
         gp_counter_add(&cache->cached_bytes, bytes);

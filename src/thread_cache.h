@@ -126,8 +126,12 @@ static inline gp_hit gp_thread_cache_pop(gp_thread_cache *cache, uint32_t size_c
         bin->low = (uint16_t)count;
     gp_hit hit = count < bin->refill_below ? GP_HIT_LOW : GP_HIT;
     gp_counter_sub(&cache->cached_bytes, bytes);
-    gp_record_set(slot.record, size_class | GP_STATE_LIVE);
+    const bool here = gp_record_hand_out(slot.record, size_class);
     gp_asymmetric_leave(&cache->side);
+    if (GP_UNLIKELY(!here)) {
+        gp_stream_cache_note_twice(cache->stream, bytes);
+        return GP_MISS;
+    }
 
     gp_thread_cache_count_alloc(cache->counters, bytes);
     *base = slot.base;
@@ -148,9 +152,12 @@ static inline bool gp_thread_cache_push(gp_thread_cache *cache, uint32_t size_cl
         gp_asymmetric_leave(&cache->side);
         return false;
     }
+    if (GP_UNLIKELY(!gp_record_claim_hit(slot.record, size_class))) {
+        gp_asymmetric_leave(&cache->side);
+        return false;
+    }
     if (GP_UNLIKELY(cache->listener != NULL))
         cache->listener->note_free((void *)slot.base, stream);
-    gp_record_set(slot.record, size_class | GP_STATE_CACHED);
     bin->slots[count] = slot;
     bin->count = (uint16_t)(count + 1);
     gp_counter_set(&cache->cached_bytes, cached);

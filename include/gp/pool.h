@@ -280,7 +280,13 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  * @retval GP_ERR_NOT_OWNED         gp never handed out @p ptr, or the memory was
  *                                  given back since.
  * @retval GP_ERR_INTERIOR_POINTER  @p ptr lies inside a block.
- * @retval GP_ERR_DOUBLE_FREE       The block at or around @p ptr is free already.
+ * @retval GP_ERR_DOUBLE_FREE       The block at or around @p ptr is free already. Of
+ *                                  two threads that free one small block within
+ *                                  nanoseconds of each other, both may get GP_OK: the
+ *                                  second free is dropped once the block is found to be
+ *                                  in a cache twice, and gp_pool_stats counts it in
+ *                                  late_double_frees. Builds with GP_CHECKS refuse it
+ *                                  at once.
  * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream. An attached
  *                                  stream is not asked.
  * @retval GP_ERR_WRONG_DEVICE      @p stream belongs to another device.
