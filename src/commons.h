@@ -104,6 +104,9 @@ gp_status gp_commons_add_segment(gp_commons *commons, gp_segment *segment,
 /* The same for a segment that is ordered on one stream only: all of it is taken. */
 gp_status gp_commons_add_taken_segment(gp_commons *commons, gp_segment *segment);
 
+/* The largest request that could be met now, were it for anybody. */
+size_t gp_commons_largest_free(gp_commons *commons);
+
 /* Take out the smallest wholly free segment; NULL if there is none, or they have a user. */
 gp_segment *gp_commons_remove_segment(gp_commons *commons);
 

@@ -35,6 +35,25 @@ typedef enum gp_share_mode {
 } gp_share_mode;
 
 /**
+ * Asked for memory before an allocation fails: gp_pool_config.on_pressure.
+ *
+ * Called by the thread that allocates, after all else was tried and with no lock of gp's
+ * held. It may free blocks of this pool and of others, trim pools, and give back memory that
+ * gp knows nothing of. It must not destroy @p pool, nor attach or detach the stream of
+ * the allocation. An allocation inside of it that finds no memory fails without asking
+ * again. Other threads may be inside it at the same time.
+ *
+ * @param user           gp_pool_config.pressure_user.
+ * @param pool           The pool that has no memory.
+ * @param bytes_missing  Size of the block, or of the chunk for small blocks, that is missing.
+ *
+ * @return true if something was freed: then the search is repeated, at most four times for an
+ *         allocation, and the callback asked again if that is in vain. false: the allocation
+ *         fails.
+ */
+typedef bool (*gp_pressure_fn)(void *user, gp_pool *pool, size_t bytes_missing);
+
+/**
  * How a pool is made. Fill it with gp_pool_config_init(), then change fields.
  *
  * Zero in a size field means the default that is given here.
@@ -92,6 +111,12 @@ typedef struct gp_pool_config {
      *  is cached by threads. Slower. Default: true if the environment has
      *  GP_VISIBLE_ORDER=1, else false. */
     bool visible_order;
+
+    /** Asked for memory before an allocation of the pool fails with GP_ERR_OUT_OF_MEMORY
+     *  or GP_ERR_LIMIT. Not inside a capture, where the native allocator decides. Default
+     *  NULL: nobody is. */
+    gp_pressure_fn on_pressure;
+    void *pressure_user; /**< Handed to on_pressure as it is. Default NULL. */
 } gp_pool_config;
 
 /**
@@ -204,8 +229,11 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream. An attached
  *                                  stream is not asked.
  * @retval GP_ERR_OUT_OF_MEMORY     The device is full, also after a wait of at most
- *                                  10 ms for work under way, and after every idle
- *                                  block of the pool was given back.
+ *                                  10 ms for work under way, after every idle block
+ *                                  of the pool was given back, and after the pool's
+ *                                  on_pressure, if it has one, was asked; with it up
+ *                                  to four such waits more. gp_last_error() has the
+ *                                  figures.
  * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
  *                                  stream captures, so it cannot be used now.
