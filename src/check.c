@@ -101,12 +101,12 @@ static gp_status check_instance(gp_pool *pool, const void *policy, const gp_segm
 
 static gp_status check_commons(gp_commons *commons, tally *sum)
 {
-    gp_lock_acquire(&commons->lock);
+    gp_lock_acquire(&commons->lock, GP_RANK_COMMONS);
     gp_status status = check_instance(commons->pool, commons->policy, &commons->segments,
                                       gp_counter_get(&commons->free_bytes), sum);
     for (const gp_segment *segment = commons->segments.first; segment; segment = segment->next)
         sum->native += segment->span.bytes;
-    gp_lock_release(&commons->lock);
+    gp_lock_release(&commons->lock, GP_RANK_COMMONS);
     return status;
 }
 

@@ -84,12 +84,12 @@ static inline bool gp_commons_is_open_to(const gp_commons *commons,
 
 static inline void gp_commons_lock(gp_commons *commons)
 {
-    gp_lock_acquire(&commons->lock);
+    gp_lock_acquire(&commons->lock, GP_RANK_COMMONS);
 }
 
 static inline void gp_commons_unlock(gp_commons *commons)
 {
-    gp_lock_release(&commons->lock);
+    gp_lock_release(&commons->lock, GP_RANK_COMMONS);
 }
 
 /*

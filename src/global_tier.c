@@ -4,6 +4,7 @@
 
 #include "address_table.h"
 #include "error.h"
+#include "lock.h"
 #include "request.h"
 
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
@@ -28,23 +29,23 @@ gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMem
 
 bool gp_global_tier_begin_growth(gp_global_tier *tier)
 {
-    (void)pthread_mutex_lock(&tier->lock);
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
     bool mine = !tier->growing;
     if (mine)
         tier->growing = true;
     else
         while (tier->growing)
             (void)pthread_cond_wait(&tier->grown, &tier->lock);
-    (void)pthread_mutex_unlock(&tier->lock);
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
     return mine;
 }
 
 void gp_global_tier_end_growth(gp_global_tier *tier)
 {
-    (void)pthread_mutex_lock(&tier->lock);
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
     tier->growing = false;
     (void)pthread_cond_broadcast(&tier->grown);
-    (void)pthread_mutex_unlock(&tier->lock);
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
 }
 
 bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes)
@@ -159,18 +160,18 @@ gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
 
 void gp_global_tier_keep_segment(gp_global_tier *tier, gp_segment *segment)
 {
-    (void)pthread_mutex_lock(&tier->lock);
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
     segment->next = tier->kept;
     tier->kept = segment;
-    (void)pthread_mutex_unlock(&tier->lock);
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
 }
 
 static gp_segment *take_kept(gp_global_tier *tier)
 {
-    (void)pthread_mutex_lock(&tier->lock);
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
     gp_segment *kept = tier->kept;
     tier->kept = NULL;
-    (void)pthread_mutex_unlock(&tier->lock);
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
     return kept;
 }
 
@@ -196,10 +197,10 @@ bool gp_global_tier_give_kept(gp_global_tier *tier)
 uint64_t gp_global_tier_kept_bytes(gp_global_tier *tier)
 {
     uint64_t bytes = 0;
-    (void)pthread_mutex_lock(&tier->lock);
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
     for (const gp_segment *segment = tier->kept; segment != NULL; segment = segment->next)
         bytes += segment->span.bytes;
-    (void)pthread_mutex_unlock(&tier->lock);
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
     return bytes;
 }
 
@@ -210,13 +211,13 @@ static gp_status make_own_stream(gp_global_tier *tier)
     if (status != GP_OK)
         return status;
 
-    (void)pthread_mutex_lock(&tier->own_stream_lock);
+    gp_mutex_lock(&tier->own_stream_lock, GP_RANK_ALONE);
     bool mine = !tier->has_own_stream;
     if (mine) {
         tier->own_stream = stream;
         tier->has_own_stream = true;
     }
-    (void)pthread_mutex_unlock(&tier->own_stream_lock);
+    gp_mutex_unlock(&tier->own_stream_lock, GP_RANK_ALONE);
     if (!mine)
         tier->backend->ops->stream_destroy(tier->backend, stream);
     return GP_OK;
@@ -224,9 +225,9 @@ static gp_status make_own_stream(gp_global_tier *tier)
 
 gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
 {
-    (void)pthread_mutex_lock(&tier->own_stream_lock);
+    gp_mutex_lock(&tier->own_stream_lock, GP_RANK_ALONE);
     bool ready = tier->has_own_stream;
-    (void)pthread_mutex_unlock(&tier->own_stream_lock);
+    gp_mutex_unlock(&tier->own_stream_lock, GP_RANK_ALONE);
     if (!ready) {
         gp_status status = make_own_stream(tier);
         if (status != GP_OK)

@@ -85,9 +85,9 @@ static void add_policy(const gp_pool *pool, const void *policy, const gp_segment
 
 static void add_commons(gp_commons *commons, gp_pool_stats *stats)
 {
-    gp_lock_acquire(&commons->lock);
+    gp_lock_acquire(&commons->lock, GP_RANK_COMMONS);
     add_policy(commons->pool, commons->policy, &commons->segments, stats);
-    gp_lock_release(&commons->lock);
+    gp_lock_release(&commons->lock, GP_RANK_COMMONS);
 }
 
 static void add_streams_locked(gp_pool *pool, gp_pool_stats *stats)

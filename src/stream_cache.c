@@ -261,7 +261,7 @@ void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_
 {
     while (count > 0) {
         uint32_t part = count < GP_BATCH_SLOTS ? count : GP_BATCH_SLOTS;
-        if (gp_lock_try(&cache->lock)) {
+        if (gp_lock_try(&cache->lock, GP_RANK_STREAM)) {
             for (uint32_t i = 0; i < part; i++)
                 gp_stream_cache_accept_locked(cache, slots[i], GP_ORDERED_HERE);
             gp_stream_cache_unlock(cache);

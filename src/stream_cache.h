@@ -256,12 +256,12 @@ void gp_stream_cache_unpin(gp_stream_cache *cache);
 
 static inline void gp_stream_cache_lock(gp_stream_cache *cache)
 {
-    gp_lock_acquire(&cache->lock);
+    gp_lock_acquire(&cache->lock, GP_RANK_STREAM);
 }
 
 static inline void gp_stream_cache_unlock(gp_stream_cache *cache)
 {
-    gp_lock_release(&cache->lock);
+    gp_lock_release(&cache->lock, GP_RANK_STREAM);
 }
 
 #endif

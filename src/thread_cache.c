@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "lock.h"
 #include "pool.h"
 
 /* A class may fill this share of the cache at most. */
@@ -50,8 +51,8 @@ void gp_thread_cache_enter_slow(gp_thread_cache *cache)
     while (!gp_asymmetric_enter(&cache->side)) {
         /* Whoever revoked it holds this until it has given the cache back. */
         pthread_mutex_t *revocation = &cache->stream->pool->revocation;
-        (void)pthread_mutex_lock(revocation);
-        (void)pthread_mutex_unlock(revocation);
+        gp_mutex_lock(revocation, GP_RANK_REVOCATION);
+        gp_mutex_unlock(revocation, GP_RANK_REVOCATION);
     }
 }
 
