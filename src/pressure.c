@@ -44,14 +44,12 @@ gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status)
     (void)pool->backend->ops->mem_info(pool->backend, &free_bytes, &total_bytes);
     (void)gp_error_set(
         status,
-        "%zu bytes asked; live %llu, cached %llu, of these pending %llu, reserved %llu, largest "
-        "free "
-        "span %zu, device free %zu of %zu; tried: own blocks, commons, other streams, flush of all "
+        "%zu bytes asked; live %llu, cached %llu, reserved %llu, pending %llu, largest free span "
+        "%zu, device free %zu of %zu; tried: own blocks, commons, other streams, flush of all "
         "thread caches, a wait for pending work, release of free segments, trim, growth%s",
         bytes, (unsigned long long)live,
-        (unsigned long long)(reserved > live ? reserved - live : 0),
-        (unsigned long long)pending_bytes(pool), (unsigned long long)reserved,
-        largest_free_span(pool), free_bytes, total_bytes,
+        (unsigned long long)(reserved > live ? reserved - live : 0), (unsigned long long)reserved,
+        (unsigned long long)pending_bytes(pool), largest_free_span(pool), free_bytes, total_bytes,
         pool->config.on_pressure == NULL ? "" : ", the caller's on_pressure");
     gp_error_set_native(native);
     return status;

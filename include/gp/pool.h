@@ -214,7 +214,15 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  * other streams, native pool (L3).
  *
  * While @p stream captures, the call passes through to the native allocator and
- * becomes a memory node of the graph. Alignment is the native one then.
+ * becomes a memory node of the graph. Alignment is the native one then. Where the
+ * driver allows no memory nodes, as in the body of a conditional node, its refusal is
+ * returned, and what becomes of the capture is the driver's. It also judges later
+ * whether a graph with memory nodes may be a child graph of another; gp takes no
+ * part in that.
+ *
+ * Not to be called in a host function of a stream (cudaLaunchHostFunc,
+ * cudaStreamAddCallback), where the driver allows no calls of it: gp may make some,
+ * and cannot tell where it was called.
  *
  * @param ptr     [out] Device address, a multiple of 512. NULL if @p bytes is 0.
  *                Unchanged on failure.
@@ -236,10 +244,13 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  *                                  figures.
  * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
- *                                  stream captures, so it cannot be used now.
+ *                                  stream captures, so it cannot be used now; or the
+ *                                  driver takes no memory node into the capture.
  * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
- * @retval GP_ERR_UNSUPPORTED       The device has no memory pools, or the stream is of
- *                                  another context than the device's primary one.
+ * @retval GP_ERR_UNSUPPORTED       The device has no memory pools, the stream is of
+ *                                  another context than the device's primary one, or
+ *                                  the driver supports no memory node in the graph
+ *                                  that is captured.
  * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN, GP_ERR_CUDA  See gp/status.h.
  *
  * Thread-safe.
@@ -297,6 +308,9 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  *
  * A block that was allocated in a capture and is freed outside of one goes to the
  * native allocator, as with cudaFreeAsync(), whose rules hold for it.
+ *
+ * Not to be called in a host function of a stream, as gp_alloc_async(). A free on an
+ * attached stream that is a hit makes no driver call, but no caller can rely on a hit.
  *
  * After fork (in the child) and once the process exits, the call does nothing
  * and returns GP_OK: the memory is gone with the process.
