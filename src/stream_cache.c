@@ -286,14 +286,15 @@ static void link_chunk_locked(gp_stream_cache *cache, gp_segment *chunk)
     gp_counter_add(&cache->free_chunks, 1);
 }
 
-gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span, const gp_request *request,
-                                    gp_slot *slot, bool *found)
+gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_page *page,
+                                    const gp_request *request, gp_slot *slot, bool *found)
 {
     gp_segment *chunk = calloc(1, sizeof(*chunk));
     if (chunk == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a chunk");
     /* No longer one block. */
-    gp_record_set(&gp_address_table_page(span.base)->large, GP_STATE_NONE);
+    const gp_span span = {.base = page->base, .bytes = gp_page_large_bytes(page)};
+    gp_record_set(&page->large, GP_STATE_NONE);
     chunk->span = span;
     chunk->pool = cache->pool;
     chunk->home = cache;

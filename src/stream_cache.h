@@ -128,11 +128,12 @@ void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_
  * once. Any thread. */
 void gp_stream_cache_note_twice(gp_stream_cache *cache, size_t bytes);
 
-/* Cut small blocks out of a span that is ordered on this stream, the first of them in the same
- * step, since a chunk that is wholly free may leave at any time. *found is false if there is no
- * room for that block. GP_ERR_OUT_OF_HOST_MEMORY: the span is still the caller's. */
-gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span, const gp_request *request,
-                                    gp_slot *slot, bool *found);
+/* Cut small blocks out of a large one, by its page, that is ordered on this stream, the first of
+ * them in the same step, since a chunk that is wholly free may leave at any time. *found is false
+ * if there is no room for that block. GP_ERR_OUT_OF_HOST_MEMORY: the chunk is still the caller's.
+ */
+gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_page *page,
+                                    const gp_request *request, gp_slot *slot, bool *found);
 
 /* ---- large blocks --------------------------------------------------------------- */
 

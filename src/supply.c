@@ -399,8 +399,8 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp
     }
     if (status != GP_OK)
         return status;
-    (void)make_block(supply, span);
-    status = gp_stream_cache_add_chunk(supply->cache, span, request, slot, found);
+    status =
+        gp_stream_cache_add_chunk(supply->cache, make_block(supply, span), request, slot, found);
     if (status != GP_OK)
         gp_stream_cache_put_back(supply->cache, &fit, span);
     return status;
