@@ -16,12 +16,14 @@
 
 RB_HEAD(gp_streams_by_id, gp_stream_cache);
 RB_HEAD(gp_streams_by_handle, gp_stream_cache);
+RB_HEAD(gp_streams_by_seen, gp_stream_cache);
 
 /* All under the registry's lock. */
 typedef struct gp_stream_registry {
     struct gp_streams_by_id by_id;
     struct gp_streams_by_handle by_handle; /* Attached ones. */
-    gp_stream_cache *retired;              /* Detached; the next new stream inherits one. */
+    struct gp_streams_by_seen by_seen;     /* By the handle that a stream was met with. */
+    gp_stream_cache *retired;              /* Detached or gone; a new stream inherits one. */
     uint32_t count;                        /* Streams in by_id. */
 } gp_stream_registry;
 

@@ -37,15 +37,18 @@ typedef struct gp_pool_stats {
     uint64_t native_reserved_bytes_high; /**< Its peak. */
     uint64_t metadata_bytes;             /**< Host memory of gp for this pool. */
 
-    uint64_t requests;      /**< Allocations asked for, zero bytes and captures aside. */
-    uint64_t frees;         /**< Blocks freed. */
-    uint64_t l1_hits;       /**< Served by a thread cache without touching L2. */
-    uint64_t l2_hits;       /**< Served by what was freed on the same stream. */
-    uint64_t shared_hits;   /**< Served by idle memory of the pool, whichever stream used it. */
-    uint64_t shared_waits;  /**< Of these, behind a queued wait. */
-    uint64_t l1_refills;    /**< Batches brought from L2 to L1. */
-    uint64_t l1_flushes;    /**< Batches sent from L1 to L2. */
-    uint64_t remote_frees;  /**< Blocks sent back to their home stream behind a fence. */
+    uint64_t requests;     /**< Allocations asked for, zero bytes and captures aside. */
+    uint64_t frees;        /**< Blocks freed. */
+    uint64_t l1_hits;      /**< Served by a thread cache without touching L2. */
+    uint64_t l2_hits;      /**< Served by what was freed on the same stream. */
+    uint64_t shared_hits;  /**< Served by idle memory of the pool, whichever stream used it. */
+    uint64_t shared_waits; /**< Of these, behind a queued wait. */
+    uint64_t l1_refills;   /**< Batches brought from L2 to L1. */
+    uint64_t l1_flushes;   /**< Batches sent from L1 to L2. */
+    uint64_t remote_frees; /**< Blocks sent back to their home stream behind a fence. */
+    /** Second frees of a block, in the same moment as the first, that were accepted and
+     *  noticed later: see gp_free_async(). */
+    uint64_t late_double_frees;
     uint64_t captured;      /**< Calls passed through to a graph. */
     uint64_t failures;      /**< Allocations that failed. */
     uint64_t native_allocs; /**< Calls to the native pool. */
