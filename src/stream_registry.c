@@ -111,8 +111,10 @@ static void unlist_locked(gp_pool *pool, gp_stream_cache *cache)
 
 static void retire_locked(gp_pool *pool, gp_stream_cache *cache)
 {
-    cache->next_retired = pool->registry.retired;
-    pool->registry.retired = cache;
+    gp_stream_registry *registry = &pool->registry;
+    cache->next_retired = NULL;
+    *(registry->retired == NULL ? &registry->retired : registry->retired_end) = cache;
+    registry->retired_end = &cache->next_retired;
 }
 
 static gp_stream_cache *find_by_id(gp_pool *pool, uint64_t id)

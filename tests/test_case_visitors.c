@@ -112,6 +112,31 @@ Test(case_visitors, block_that_outlives_its_stream_comes_home_to_the_successor)
     cr_assert(eq(u64, pool_stats().reserved_bytes, 0));
 }
 
+enum { AT_ONCE = 8 };
+
+/* Work takes a while, and nobody may wait for it on the device: the next but seven inherits. */
+Test(case_visitors, with_work_under_way_leave_no_trace_where_waits_are_not_allowed)
+{
+    gp_sim_gate open[AT_ONCE] = {NULL};
+    gp_pool_config config = pool_config();
+    config.share = GP_SHARE_COMPLETED;
+    pool_reopen(NULL, &config);
+    for (int i = 0; i < 400; i++) {
+        if (open[i % AT_ONCE] != NULL)
+            pool_open_gate(open[i % AT_ONCE]);
+        cudaStream_t stream = pool_stream();
+        open[i % AT_ONCE] = pool_close_gate(stream);
+        pool_use(KIB(4), stream);
+        pool_drop_stream(stream);
+    }
+
+    cr_assert(le(u64, pool_stats().reserved_bytes, MIB(2) * 2 * AT_ONCE));
+    cr_assert(le(u64, pool_stats().streams, 2 * AT_ONCE));
+    for (int i = 0; i < AT_ONCE; i++)
+        pool_open_gate(open[i]);
+    pool_settle();
+}
+
 enum { CROWD = 4 };
 
 static pthread_mutex_t coming_and_going = PTHREAD_MUTEX_INITIALIZER;
