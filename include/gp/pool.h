@@ -34,6 +34,12 @@ typedef enum gp_share_mode {
     GP_SHARE_NEVER = 2      /**< Take nothing out of another stream's cache. */
 } gp_share_mode;
 
+/** What an allocation on a stream that captures becomes. */
+typedef enum gp_capture_mode {
+    GP_CAPTURE_NATIVE = 0, /**< A memory node of the graph, of the native allocator. */
+    GP_CAPTURE_ARENA = 1   /**< A block of the capture's private arena: gp/arena.h. */
+} gp_capture_mode;
+
 /**
  * How a pool is made. Fill it with gp_pool_config_init(), then change fields.
  *
@@ -44,6 +50,7 @@ typedef struct gp_pool_config {
     int device;              /**< Device ordinal. Default 0. */
     gp_backend_kind backend; /**< Default GP_BACKEND_AUTO. */
     gp_share_mode share;     /**< Default GP_SHARE_WAIT. */
+    gp_capture_mode capture; /**< Default GP_CAPTURE_NATIVE. */
 
     /** Placement of each stream's free memory and of the commons. NULL:
      *  gp_policy_cache_first(). */
@@ -58,7 +65,7 @@ typedef struct gp_pool_config {
 
     /** Least alignment of every block in bytes, a power of two from 256 to
      *  2 MiB. Blocks are multiples of 512 bytes, so 256 behaves as 512.
-     *  Default 512. Inside a capture the native allocator's own holds. */
+     *  Default 512. For a memory node of a graph the native allocator's own holds. */
     size_t alignment;
 
     /** Requests above this many bytes bypass L1 and the buddy system, and are
@@ -140,8 +147,9 @@ GP_API GP_NODISCARD gp_status gp_pool_create(gp_pool **pool, const gp_pool_confi
  * @param pool  The pool. A default pool cannot be destroyed.
  *
  * @retval GP_OK                The pool is gone.
- * @retval GP_ERR_BUSY          Allocations are live: gp_last_error() lists the
- *                              first of them. The pool is unchanged.
+ * @retval GP_ERR_BUSY          Allocations are live, or arenas not released:
+ *                              gp_last_error() lists the first of them. The pool
+ *                              is unchanged.
  * @retval GP_ERR_INVALID_POOL  Not a pool, destroyed already, or a default pool.
  * @retval GP_ERR_WRONG_PROCESS In a forked child. Nothing was done.
  * @retval GP_ERR_SHUTDOWN      The process is exiting. Nothing was done.
@@ -149,10 +157,11 @@ GP_API GP_NODISCARD gp_status gp_pool_create(gp_pool **pool, const gp_pool_confi
 GP_API GP_NODISCARD gp_status gp_pool_destroy(gp_pool *pool);
 
 /**
- * Destroy a pool although allocations are live.
+ * Destroy a pool although allocations are live, or arenas not released.
  *
  * The live allocations become invalid in stream order, after the work queued so
- * far on every stream that the pool was used on. Their pointers must not be used or
+ * far on every stream that the pool was used on; with an arena, after all work of
+ * the device, since its graph may be replayed on any stream. Their pointers must not be used or
  * freed again; a later gp_free_async() of one returns GP_ERR_NOT_OWNED.
  *
  * Everything else, the statuses but GP_ERR_BUSY included, is as in
@@ -189,7 +198,9 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  * other streams, native pool (L3).
  *
  * While @p stream captures, the call passes through to the native allocator and
- * becomes a memory node of the graph. Alignment is the native one then.
+ * becomes a memory node of the graph, with the native alignment; in a pool with
+ * GP_CAPTURE_ARENA it takes a block of the capture's arena (gp/arena.h), which is
+ * valid until the arena is released, in the graph and outside of it.
  *
  * @param ptr     [out] Device address, a multiple of 512. NULL if @p bytes is 0.
  *                Unchanged on failure.
@@ -208,7 +219,9 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  *                                  block of the pool was given back.
  * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
- *                                  stream captures, so it cannot be used now.
+ *                                  stream captures, so it cannot be used now. For
+ *                                  an arena: the capture was invalidated, or the
+ *                                  device is not past a native allocation yet.
  * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
  * @retval GP_ERR_UNSUPPORTED       The device has no memory pools, or the stream is of
  *                                  another context than the device's primary one.
@@ -242,8 +255,8 @@ GP_API GP_NODISCARD gp_status gp_alloc_from_pool_async(void **ptr, size_t bytes,
  * Allocate with a larger alignment than the pool's.
  *
  * @param alignment  A power of two from 1 byte to 2 MiB. Values up to the
- *                   pool's own alignment change nothing. Has no effect while
- *                   @p stream captures.
+ *                   pool's own alignment change nothing. Has no effect on a
+ *                   memory node of a graph.
  *
  * The other parameters and the statuses are those of
  * gp_alloc_from_pool_async(); @retval GP_ERR_INVALID_ARGUMENT also if
@@ -269,6 +282,11 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  *
  * A block that was allocated in a capture and is freed outside of one goes to the
  * native allocator, as with cudaFreeAsync(), whose rules hold for it.
+ *
+ * A block of an arena (GP_CAPTURE_ARENA) that is freed inside its capture may be
+ * handed out again in the same capture, on the stream of the free only, whose work
+ * comes after it in every replay. Freed anywhere else it is free for the caller,
+ * and stays with the arena until that is released.
  *
  * After fork (in the child) and once the process exits, the call does nothing
  * and returns GP_OK: the memory is gone with the process.
@@ -308,8 +326,8 @@ GP_API GP_NODISCARD gp_status gp_free_async(void *ptr, cudaStream_t stream);
  * @retval GP_OK  *bytes is set.
  * @retval GP_ERR_INVALID_ARGUMENT  @p bytes is NULL.
  * @retval GP_ERR_NOT_OWNED, GP_ERR_INTERIOR_POINTER, GP_ERR_DOUBLE_FREE  As
- *         gp_free_async(). A block that was allocated in a capture is not known
- *         here: GP_ERR_NOT_OWNED.
+ *         gp_free_async(). A memory node's block is not known here:
+ *         GP_ERR_NOT_OWNED.
  *
  * Thread-safe.
  */

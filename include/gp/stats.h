@@ -23,10 +23,12 @@ extern "C" {
 typedef struct gp_pool_stats {
     uint32_t struct_bytes; /**< sizeof(gp_pool_stats); set by the caller. */
 
-    uint64_t live_bytes;            /**< Held by callers. */
+    uint64_t live_bytes;            /**< Held by callers, or by arenas of captures. */
     uint64_t live_bytes_high;       /**< Peak since creation or gp_pool_reset_peak(); exact with
                                          one thread, else up to one L1 bound a thread too low. */
-    uint64_t live_blocks;           /**< Allocations held by callers. */
+    uint64_t live_blocks;           /**< Allocations held by callers, arenas aside. */
+    uint64_t arena_bytes;           /**< Of the live bytes, those that arenas hold, whether
+                                         handed out or not. */
     uint64_t cached_bytes;          /**< Free inside gp, wherever. */
     uint64_t l1_cached_bytes;       /**< Of these, in thread caches. */
     uint64_t pending_bytes;         /**< Of these, behind a fence not yet seen complete, or
@@ -46,7 +48,7 @@ typedef struct gp_pool_stats {
     uint64_t l1_refills;    /**< Batches brought from L2 to L1. */
     uint64_t l1_flushes;    /**< Batches sent from L1 to L2. */
     uint64_t remote_frees;  /**< Blocks sent back to their home stream behind a fence. */
-    uint64_t captured;      /**< Calls passed through to a graph. */
+    uint64_t captured;      /**< Allocations and frees that became part of a capture. */
     uint64_t failures;      /**< Allocations that failed. */
     uint64_t native_allocs; /**< Calls to the native pool. */
     uint64_t native_frees;
@@ -110,7 +112,7 @@ GP_API GP_NODISCARD gp_status gp_pool_check(gp_pool *pool);
 typedef enum gp_walk_kind {
     GP_WALK_SEGMENT = 0, /**< A span held from the native pool; or a chunk, the part of one
                               that a stream cache cuts small blocks from. */
-    GP_WALK_LIVE = 1,    /**< An allocation. */
+    GP_WALK_LIVE = 1,    /**< An allocation; or a piece of an arena, whole. */
     GP_WALK_CACHED = 2   /**< A free block that is kept as one: in a thread cache, whole
                               in a stream cache, on its way, or parked. */
 } gp_walk_kind;
