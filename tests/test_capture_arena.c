@@ -322,6 +322,53 @@ Test(capture_arena, takes_no_block_whose_last_use_is_not_complete)
     }
 }
 
+/* C25: a stream that is alone in its pool leaves its memory to the commons without asking whether
+ * it is done with it. */
+Test(capture_arena, takes_nothing_that_a_stream_left_to_the_commons_for_itself)
+{
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t stream = pool_stream();
+    void *before[8];
+    gp_sim_gate gate = pool_close_gate(busy);
+    for (int i = 0; i < 8; i++) {
+        before[i] = pool_alloc(MIB(16), busy);
+        pool_write(before[i], MIB(16), busy);
+    }
+    for (int i = 0; i < 8; i++)
+        pool_free(before[i], busy);
+    void *larger = pool_alloc(MIB(20), busy); /* what was freed is joined for it */
+
+    captured work = capture_work(MIB(16), stream);
+    replay(work.graph, stream, 1);
+    SIM(gp_sim_stream_synchronize(stream));
+
+    pool_open_gate(gate);
+    pool_settle();
+    pool_free(larger, busy);
+    end_work(&work, stream);
+}
+
+/* A capturing stream cannot be made to wait for it, and a replay would not either. */
+Test(capture_arena, takes_no_native_memory_before_the_device_is_past_its_allocation)
+{
+    gp_pool_config config = pool_config();
+    config.capture = GP_CAPTURE_ARENA;
+    config.visible_order = true; /* where gp asks whether it is */
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_stream();
+    gp_arena *arena = begin(stream, GP_SIM_CAPTURE_GLOBAL);
+    void *none = NULL;
+    gp_sim_fail(GP_SIM_FN_STREAM_QUERY, 1, UINT64_MAX, 600);
+
+    FAILS(GP_ERR_CAPTURE, gp_alloc_from_pool_async(&none, MIB(1), pool, stream));
+
+    gp_sim_fail(GP_SIM_FN_STREAM_QUERY, 0, 0, 0);
+    cr_assert(eq(u64, pool_stats().reserved_bytes, 0));
+    pool_use(MIB(1), stream);
+    SIM(gp_sim_graph_destroy(finish(stream)));
+    GP(gp_arena_release(arena, stream));
+}
+
 /* The same stream's own cache: the graph may be replayed on any other. */
 Test(capture_arena, takes_nothing_out_of_its_own_streams_cache_either)
 {
@@ -524,11 +571,15 @@ Test(capture_arena, block_freed_outside_a_capture_that_is_open_is_not_reused_in_
     for (int i = 0; i < 2; i++)
         next[i] = pool_alloc(MIB(1), stream);
     void *of_second = pool_alloc(MIB(1), second);
+    pool_order(stream, eager); /* which takes part from here on */
+    void *of_eager = pool_alloc(MIB(1), eager);
+    pool_order(eager, stream);
 
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 2; k++)
             cr_assert(ne(ptr, next[i], blocks[k]));
         cr_assert(ne(ptr, of_second, blocks[i]));
+        cr_assert(ne(ptr, of_eager, blocks[i]));
     }
     SIM(gp_sim_graph_destroy(finish(stream)));
     SIM(gp_sim_graph_destroy(finish(second)));
@@ -586,9 +637,28 @@ Test(capture_arena, two_graphs_are_replayed_and_released_in_any_order)
 
 /* ---- the release ---- */
 
-/* The last replay is still held back; the memory is for the stream of the release at once, and
- * for others after that. */
+/* The last replay is still held back: the memory is for the stream of the release at once. */
 Test(capture_arena, memory_is_free_in_the_order_of_the_stream_of_the_release)
+{
+    cudaStream_t stream = pool_stream();
+    cudaStream_t owner = pool_stream();
+    captured work = capture_work(MIB(8), stream);
+    gp_sim_gate gate = pool_close_gate(stream);
+    replay(work.graph, stream, 1);
+    pool_order(stream, owner);
+
+    end_work(&work, owner);
+    void *next = pool_alloc(MIB(8), owner);
+    pool_write(next, MIB(8), owner);
+
+    cr_assert(eq(ptr, next, work.block));
+    pool_open_gate(gate);
+    pool_settle();
+    pool_free(next, owner);
+}
+
+/* And for others after that, be they graphs. */
+Test(capture_arena, memory_is_not_free_for_others_before_the_last_replay_is_complete)
 {
     cudaStream_t stream = pool_stream();
     cudaStream_t owner = pool_stream();
@@ -599,14 +669,14 @@ Test(capture_arena, memory_is_free_in_the_order_of_the_stream_of_the_release)
     pool_order(stream, owner);
 
     end_work(&work, owner);
-    void *next = pool_alloc(MIB(8), owner);
-    pool_write(next, MIB(8), owner);
+    captured next = capture_work(MIB(8), third);
+    replay(next.graph, third, 1);
     pool_use(MIB(8), third);
 
-    cr_assert(eq(ptr, next, work.block));
+    cr_assert(ne(ptr, next.block, work.block));
     pool_open_gate(gate);
     pool_settle();
-    pool_free(next, owner);
+    end_work(&next, third);
 }
 
 /* The checker hears the piece's end: so a release that is not ordered is the caller's fault, and
