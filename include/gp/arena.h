@@ -15,7 +15,11 @@
  *
  * Nobody but the graph's owner knows when the graph is last replayed. So all that
  * the capture ever took stays reserved, and counts as live, until the arena is
- * released. The capture of a child graph, or of a conditional node's body, is a
+ * released. No stream of the capture may be destroyed before that has ended, and the
+ * order of each is that in which its work is captured: who changes a stream's
+ * dependencies (cudaStreamUpdateCaptureDependencies) orders its blocks himself.
+ *
+ * The capture of a child graph, or of a conditional node's body, is a
  * capture of its own and has its own arena.
  */
 #ifndef GP_ARENA_H
