@@ -76,8 +76,14 @@ static bool visit_segment(const walk_state *walk, const gp_segment *segment)
 
 static gp_walk_kind kind_of(const gp_block *block)
 {
-    const uint32_t state = gp_block_state(block);
-    return state == GP_STATE_LIVE || state == GP_STATE_PINNED ? GP_WALK_LIVE : GP_WALK_CACHED;
+    switch (gp_block_state(block)) {
+    case GP_STATE_LIVE:
+        return GP_WALK_LIVE;
+    case GP_STATE_PINNED:
+        return GP_WALK_ARENA;
+    default:
+        return GP_WALK_CACHED;
+    }
 }
 
 static bool visit_blocks(const walk_state *walk, const gp_segment *segment)

@@ -112,9 +112,10 @@ GP_API GP_NODISCARD gp_status gp_pool_check(gp_pool *pool);
 typedef enum gp_walk_kind {
     GP_WALK_SEGMENT = 0, /**< A span held from the native pool; or a chunk, the part of one
                               that a stream cache cuts small blocks from. */
-    GP_WALK_LIVE = 1,    /**< An allocation; or a piece of an arena, whole. */
-    GP_WALK_CACHED = 2   /**< A free block that is kept as one: in a thread cache, whole
+    GP_WALK_LIVE = 1,    /**< An allocation. */
+    GP_WALK_CACHED = 2,  /**< A free block that is kept as one: in a thread cache, whole
                               in a stream cache, on its way, or parked. */
+    GP_WALK_ARENA = 3    /**< A piece of memory that an arena holds (gp/arena.h). */
 } gp_walk_kind;
 
 /** One thing in a pool. */
