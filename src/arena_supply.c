@@ -11,8 +11,10 @@
 #include "share.h"
 #include "stats.h"
 
-/* Pieces that small blocks are cut from have this size, or twice that of the largest of them. */
+/* Pieces that small blocks are cut from have this size, or twice that of the largest of them; if
+ * there is no more, as much as is needed. The commons give out more than a page only. */
 #define PIECE_BYTES ((size_t)2 << 20)
+#define LEAST_PIECE_BYTES (2 * GP_PAGE_BYTES)
 
 /* As for any other allocation: what is waited for may wait for the caller. */
 #define LAST_WAIT_NS 10000000
@@ -203,7 +205,8 @@ static gp_status announce(gp_pool *pool, gp_span piece)
 static gp_status find(gp_pool *pool, const gp_request *request, gp_span *piece)
 {
     const size_t twice = 2 * pool->config.large_bytes;
-    const size_t least = gp_round_up(request->bytes, GP_PAGE_BYTES);
+    const size_t needed = gp_round_up(request->bytes, GP_PAGE_BYTES);
+    const size_t least = needed > LEAST_PIECE_BYTES ? needed : LEAST_PIECE_BYTES;
     gp_commons_request asked = for_nobody(least, request->alignment);
     if (!gp_request_is_large(request))
         asked.bytes = twice > PIECE_BYTES ? twice : PIECE_BYTES;

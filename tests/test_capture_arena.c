@@ -374,6 +374,34 @@ Test(capture_arena, request_that_cannot_be_met_leaves_the_capture_valid)
     GP(gp_arena_release(arena, stream));
 }
 
+/* As little as a small block needs, where there is no more, and every byte of it comes back. */
+Test(capture_arena, small_block_fits_in_what_is_left_at_the_limit)
+{
+    gp_pool_config config = arena_config();
+    config.max_bytes = MIB(62);
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_stream();
+    gp_arena *arena = arena_begin(stream, GP_SIM_CAPTURE_GLOBAL);
+    for (int i = 0; i < 3; i++)
+        (void)pool_alloc(MIB(20), stream);
+    (void)pool_alloc(KIB(576), stream);
+    for (int i = 0; i < 4; i++)
+        pool_write(pool_alloc(KIB(64), stream), KIB(64), stream);
+    GP(gp_pool_check(pool));
+    gp_sim_graph graph = arena_finish(stream);
+    arena_replay(graph, stream, 2);
+    pool_settle();
+
+    SIM(gp_sim_graph_destroy(graph));
+    GP(gp_arena_release(arena, stream));
+    pool_use(MIB(20), stream);
+    pool_use(MIB(1), stream);
+    pool_settle();
+    GP(gp_pool_trim_to(pool, 0));
+    GP(gp_pool_check(pool));
+    cr_assert(eq(u64, pool_stats().reserved_bytes, 0));
+}
+
 Test(capture_arena, at_the_limit_gets_what_lies_idle_in_pieces_and_in_thread_caches)
 {
     gp_pool_config config = arena_config();
