@@ -3,6 +3,7 @@
 #include "address_table.h"
 #include "arena_supply.h"
 #include "error.h"
+#include "lock.h"
 #include "pool.h"
 #include "process.h"
 #include "registry.h"
@@ -27,12 +28,12 @@ void gp_arenas_destroy(gp_arenas *arenas)
 
 static void lock(gp_arenas *arenas)
 {
-    (void)pthread_mutex_lock(&arenas->lock);
+    gp_mutex_lock(&arenas->lock, GP_RANK_LEAF);
 }
 
 static void unlock(gp_arenas *arenas)
 {
-    (void)pthread_mutex_unlock(&arenas->lock);
+    gp_mutex_unlock(&arenas->lock, GP_RANK_LEAF);
 }
 
 /* ---- the list, under the lock ------------------------------------------------ */

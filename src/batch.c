@@ -35,11 +35,11 @@ void gp_batch_store_destroy(gp_batch_store *store)
 
 gp_batch *gp_batch_get(gp_batch_store *store)
 {
-    gp_lock_acquire(&store->lock);
+    gp_lock_acquire(&store->lock, GP_RANK_LEAF);
     gp_batch *batch = store->spare;
     if (batch != NULL)
         store->spare = batch->next;
-    gp_lock_release(&store->lock);
+    gp_lock_release(&store->lock, GP_RANK_LEAF);
 
     if (batch == NULL) {
         batch = malloc(sizeof(*batch));
@@ -57,10 +57,10 @@ gp_batch *gp_batch_get(gp_batch_store *store)
 void gp_batch_put(gp_batch_store *store, gp_batch *batch)
 {
     GP_ASSERT(batch->fence_count == 0);
-    gp_lock_acquire(&store->lock);
+    gp_lock_acquire(&store->lock, GP_RANK_LEAF);
     batch->next = store->spare;
     store->spare = batch;
-    gp_lock_release(&store->lock);
+    gp_lock_release(&store->lock, GP_RANK_LEAF);
 }
 
 bool gp_batch_poll(gp_fence_store *fences, gp_batch *batch)

@@ -4,6 +4,7 @@
 
 #include "compiler.h"
 #include "error.h"
+#include "lock.h"
 
 static int compare(const gp_captured_block *a, const gp_captured_block *b)
 {
@@ -40,9 +41,9 @@ gp_status gp_captured_blocks_add(gp_captured_blocks *blocks, uintptr_t address)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a graph's block");
     block->address = address;
 
-    (void)pthread_mutex_lock(&blocks->lock);
+    gp_mutex_lock(&blocks->lock, GP_RANK_LEAF);
     gp_captured_block *known = RB_INSERT(gp_captured_tree, &blocks->tree, block);
-    (void)pthread_mutex_unlock(&blocks->lock);
+    gp_mutex_unlock(&blocks->lock, GP_RANK_LEAF);
     if (known != NULL)
         free(block); /* A new graph at the address of one that is gone. */
     return GP_OK;
@@ -51,9 +52,9 @@ gp_status gp_captured_blocks_add(gp_captured_blocks *blocks, uintptr_t address)
 bool gp_captured_blocks_has(gp_captured_blocks *blocks, uintptr_t address)
 {
     gp_captured_block key = {.address = address};
-    (void)pthread_mutex_lock(&blocks->lock);
+    gp_mutex_lock(&blocks->lock, GP_RANK_LEAF);
     bool found = RB_FIND(gp_captured_tree, &blocks->tree, &key) != NULL;
-    (void)pthread_mutex_unlock(&blocks->lock);
+    gp_mutex_unlock(&blocks->lock, GP_RANK_LEAF);
     return found;
 }
 
@@ -69,12 +70,12 @@ gp_status gp_captured_blocks_park(gp_captured_blocks *blocks, const gp_parked_bl
 
 void gp_captured_blocks_park_again(gp_captured_blocks *blocks, gp_parked_block *parked)
 {
-    (void)pthread_mutex_lock(&blocks->lock);
+    gp_mutex_lock(&blocks->lock, GP_RANK_LEAF);
     parked->next = blocks->parked;
     blocks->parked = parked;
     gp_counter_add(&blocks->parked_count, 1);
     gp_counter_add(&blocks->parked_bytes, parked->bytes);
-    (void)pthread_mutex_unlock(&blocks->lock);
+    gp_mutex_unlock(&blocks->lock, GP_RANK_LEAF);
 }
 
 gp_parked_block *gp_captured_blocks_unpark(gp_captured_blocks *blocks, uint64_t stream_id)
@@ -82,7 +83,7 @@ gp_parked_block *gp_captured_blocks_unpark(gp_captured_blocks *blocks, uint64_t 
     if (gp_counter_get(&blocks->parked_count) == 0)
         return NULL;
 
-    (void)pthread_mutex_lock(&blocks->lock);
+    gp_mutex_lock(&blocks->lock, GP_RANK_LEAF);
     gp_parked_block **link = &blocks->parked;
     while (*link != NULL && (*link)->stream_id != stream_id)
         link = &(*link)->next;
@@ -92,6 +93,6 @@ gp_parked_block *gp_captured_blocks_unpark(gp_captured_blocks *blocks, uint64_t 
         gp_counter_sub(&blocks->parked_count, 1);
         gp_counter_sub(&blocks->parked_bytes, parked->bytes);
     }
-    (void)pthread_mutex_unlock(&blocks->lock);
+    gp_mutex_unlock(&blocks->lock, GP_RANK_LEAF);
     return parked;
 }

@@ -105,12 +105,12 @@ static gp_status check_instance(gp_pool *pool, const void *policy, const gp_segm
 
 static gp_status check_commons(gp_commons *commons, tally *sum)
 {
-    gp_lock_acquire(&commons->lock);
+    gp_lock_acquire(&commons->lock, GP_RANK_COMMONS);
     gp_status status = check_instance(commons->pool, commons->policy, &commons->segments,
                                       gp_counter_get(&commons->free_bytes), sum);
     for (const gp_segment *segment = commons->segments.first; segment; segment = segment->next)
         sum->native += segment->span.bytes;
-    gp_lock_release(&commons->lock);
+    gp_lock_release(&commons->lock, GP_RANK_COMMONS);
     return status;
 }
 
@@ -148,8 +148,8 @@ static gp_status check_stream(gp_stream_cache *cache, tally *sum)
 
 static gp_status check_sums(gp_pool *pool, const tally *sum)
 {
-    gp_status status =
-        expect("reserved bytes", gp_counter_get(&pool->global.reserved), sum->native);
+    gp_status status = expect("reserved bytes", gp_counter_get(&pool->global.reserved),
+                              sum->native + gp_global_tier_kept_bytes(&pool->global));
     if (status == GP_OK)
         status = expect("live bytes", gp_stats_live_bytes(pool), sum->live + sum->pinned);
     if (status == GP_OK)

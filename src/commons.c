@@ -155,6 +155,15 @@ gp_status gp_commons_add_taken_segment(gp_commons *commons, gp_segment *segment)
     return status;
 }
 
+size_t gp_commons_largest_free(gp_commons *commons)
+{
+    gp_policy_usage usage;
+    gp_commons_lock(commons);
+    commons->pool->policy.usage(commons->policy, &usage);
+    gp_commons_unlock(commons);
+    return usage.largest_free_bytes;
+}
+
 static gp_segment *smallest_free_locked(const gp_commons *commons)
 {
     const gp_policy_ops *policy = &commons->pool->policy;

@@ -88,12 +88,12 @@ static inline bool gp_commons_is_open_to(const gp_commons *commons,
 
 static inline void gp_commons_lock(gp_commons *commons)
 {
-    gp_lock_acquire(&commons->lock);
+    gp_lock_acquire(&commons->lock, GP_RANK_COMMONS);
 }
 
 static inline void gp_commons_unlock(gp_commons *commons)
 {
-    gp_lock_release(&commons->lock);
+    gp_lock_release(&commons->lock, GP_RANK_COMMONS);
 }
 
 /*
@@ -107,6 +107,9 @@ gp_status gp_commons_add_segment(gp_commons *commons, gp_segment *segment,
 
 /* The same for a segment that is ordered on one stream only: all of it is taken. */
 gp_status gp_commons_add_taken_segment(gp_commons *commons, gp_segment *segment);
+
+/* The largest request that could be met now, were it for anybody. */
+size_t gp_commons_largest_free(gp_commons *commons);
 
 /* Take out the smallest wholly free segment; NULL if there is none, or they have a user. */
 gp_segment *gp_commons_remove_segment(gp_commons *commons);

@@ -25,20 +25,20 @@ void gp_fence_store_destroy(gp_fence_store *store)
 
 static gp_fence *take_spare(gp_fence_store *store)
 {
-    gp_lock_acquire(&store->lock);
+    gp_lock_acquire(&store->lock, GP_RANK_LEAF);
     gp_fence *fence = store->spare;
     if (fence != NULL)
         store->spare = fence->next;
-    gp_lock_release(&store->lock);
+    gp_lock_release(&store->lock, GP_RANK_LEAF);
     return fence;
 }
 
 static void keep_spare(gp_fence_store *store, gp_fence *fence)
 {
-    gp_lock_acquire(&store->lock);
+    gp_lock_acquire(&store->lock, GP_RANK_LEAF);
     fence->next = store->spare;
     store->spare = fence;
-    gp_lock_release(&store->lock);
+    gp_lock_release(&store->lock, GP_RANK_LEAF);
 }
 
 static gp_status make(gp_fence_store *store, gp_fence **fence)

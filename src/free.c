@@ -24,6 +24,12 @@ static gp_status free_captured(gp_pool *pool, void *ptr, cudaStream_t stream)
     return pool->backend->ops->free(pool->backend, ptr, stream);
 }
 
+static gp_status refuse_second(const gp_block *block)
+{
+    return gp_error_set(GP_ERR_DOUBLE_FREE, "the block at %p is free already",
+                        (const void *)block->slot.base);
+}
+
 /* An eager block is freed inside a capture: it is not free before that ends. */
 static gp_status park(const gp_block *block, cudaStream_t stream)
 {
@@ -33,10 +39,15 @@ static gp_status park(const gp_block *block, cudaStream_t stream)
         .bytes = block->bytes,
         .stream_id = gp_thread_known_id(pool, stream),
     };
-    gp_status status = gp_captured_blocks_park(&pool->captured, &parked);
-    if (status != GP_OK)
-        return status;
+    if (!gp_record_claim(block->slot.record, GP_STATE_PARKED))
+        return refuse_second(block);
+    /* Until it is parked nobody looks for it, so that the uses may be noted afterwards. */
     gp_record_set(block->slot.record, (block->value & ~GP_RECORD_STATE_MASK) | GP_STATE_PARKED);
+    gp_status status = gp_captured_blocks_park(&pool->captured, &parked);
+    if (status != GP_OK) {
+        gp_record_set(block->slot.record, block->value);
+        return status;
+    }
     gp_process_bump_epoch();
     return GP_OK;
 }
@@ -129,10 +140,14 @@ static gp_status free_found(const gp_block *block, cudaStream_t stream)
     if (target.cache == NULL)
         return park(block, stream);
 
+    if (!gp_record_claim(block->slot.record, GP_STATE_CACHED))
+        return refuse_second(block);
     if ((block->value & GP_RECORD_USED) != 0)
         status = free_used(block, &target, stream);
     else
         gp_tiers_free_block(target.cache, block, stream);
+    if (status != GP_OK)
+        gp_record_set(block->slot.record, block->value);
     gp_tiers_settle(target.cache, stream);
     return status;
 }
@@ -163,9 +178,10 @@ static GP_NOINLINE gp_status free_large(gp_page *page, uintptr_t base, gp_thread
                                         cudaStream_t stream)
 {
     const size_t bytes = gp_page_large_bytes(page);
+    if (GP_UNLIKELY(!gp_record_claim(&page->large, GP_STATE_CACHED)))
+        return free_slow((void *)base, stream);
     if (cache->listener != NULL)
         cache->listener->note_free((void *)base, stream);
-    gp_page_set_large(page, GP_STATE_CACHED);
     gp_thread_cache_count_free(cache->counters, bytes);
     gp_stream_cache_give_large(cache->stream, (gp_span){.base = base, .bytes = bytes});
     gp_tiers_settle(cache, stream);

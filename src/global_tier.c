@@ -6,6 +6,7 @@
 #include "address_table.h"
 #include "clock.h"
 #include "error.h"
+#include "lock.h"
 #include "request.h"
 
 /* How long the own stream is waited for if it waits for others. */
@@ -29,38 +30,27 @@ gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMem
     return GP_OK;
 }
 
-void gp_global_tier_destroy(gp_global_tier *tier)
-{
-    if (tier->has_own_stream)
-        tier->backend->ops->stream_destroy(tier->backend, tier->own_stream);
-    if (tier->owns_native)
-        (void)tier->backend->ops->pool_destroy(tier->backend, tier->native);
-    (void)pthread_mutex_destroy(&tier->own_stream_lock);
-    (void)pthread_cond_destroy(&tier->grown);
-    (void)pthread_mutex_destroy(&tier->lock);
-}
-
 /* ---- growth ---------------------------------------------------------------- */
 
 bool gp_global_tier_begin_growth(gp_global_tier *tier)
 {
-    (void)pthread_mutex_lock(&tier->lock);
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
     bool mine = !tier->growing;
     if (mine)
         tier->growing = true;
     else
         while (tier->growing)
             (void)pthread_cond_wait(&tier->grown, &tier->lock);
-    (void)pthread_mutex_unlock(&tier->lock);
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
     return mine;
 }
 
 void gp_global_tier_end_growth(gp_global_tier *tier)
 {
-    (void)pthread_mutex_lock(&tier->lock);
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
     tier->growing = false;
     (void)pthread_cond_broadcast(&tier->grown);
-    (void)pthread_mutex_unlock(&tier->lock);
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
 }
 
 bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes)
@@ -98,10 +88,14 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
     return GP_OK;
 }
 
-static void native_free(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
+/* The segment has no memory any more once that succeeds. */
+static gp_status native_free(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
 {
     (void)gp_counter_add_shared(&tier->frees, 1);
-    (void)tier->backend->ops->free(tier->backend, segment->native, stream);
+    gp_status status = tier->backend->ops->free(tier->backend, segment->native, stream);
+    if (status == GP_OK)
+        segment->native = NULL;
+    return status;
 }
 
 /* Drivers return blocks of this size aligned to 1 MiB; one that does not costs a
@@ -112,8 +106,8 @@ static gp_status take_aligned(gp_global_tier *tier, size_t bytes, cudaStream_t s
     gp_status status = native_alloc(tier, bytes, stream, segment);
     if (status != GP_OK || segment->span.bytes >= bytes)
         return status;
-    native_free(tier, segment, stream);
-    return native_alloc(tier, bytes + GP_PAGE_BYTES, stream, segment);
+    status = native_free(tier, segment, stream);
+    return status == GP_OK ? native_alloc(tier, bytes + GP_PAGE_BYTES, stream, segment) : status;
 }
 
 static void count_reserved(gp_global_tier *tier, size_t bytes)
@@ -121,6 +115,17 @@ static void count_reserved(gp_global_tier *tier, size_t bytes)
     uint64_t reserved = gp_counter_add_shared(&tier->reserved, bytes);
     gp_counter_raise(&tier->reserved_high, reserved);
     gp_counter_raise(&tier->reserved_ever_high, reserved);
+}
+
+/* A segment that cannot be used after all. */
+static void drop_made(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
+{
+    if (segment->native == NULL || native_free(tier, segment, stream) == GP_OK) {
+        free(segment);
+        return;
+    }
+    count_reserved(tier, segment->span.bytes);
+    gp_global_tier_keep_segment(tier, segment);
 }
 
 gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
@@ -131,29 +136,22 @@ gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaSt
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a segment");
 
     gp_status status = take_aligned(tier, bytes, stream, made);
-    if (status != GP_OK)
-        goto drop_struct;
-    status = gp_address_table_prepare(made->span.base, made->span.bytes);
-    if (status != GP_OK)
-        goto drop_memory;
-
+    if (status == GP_OK)
+        status = gp_address_table_prepare(made->span.base, made->span.bytes);
+    if (status != GP_OK) {
+        drop_made(tier, made, stream);
+        return status;
+    }
     count_reserved(tier, made->span.bytes);
     *segment = made;
     return GP_OK;
-
-drop_memory:
-    native_free(tier, made, stream);
-drop_struct:
-    free(made);
-    return status;
 }
 
 gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
                                       cudaStream_t stream)
 {
     gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);
-    (void)gp_counter_add_shared(&tier->frees, 1);
-    gp_status status = tier->backend->ops->free(tier->backend, segment->native, stream);
+    gp_status status = native_free(tier, segment, stream);
     if (status != GP_OK) {
         gp_address_table_assign(segment->span.base, segment->span.bytes, segment);
         return status;
@@ -163,6 +161,54 @@ gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
     return GP_OK;
 }
 
+/* ---- segments that nobody could take -------------------------------------------- */
+
+void gp_global_tier_keep_segment(gp_global_tier *tier, gp_segment *segment)
+{
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
+    segment->next = tier->kept;
+    tier->kept = segment;
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
+}
+
+static gp_segment *take_kept(gp_global_tier *tier)
+{
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
+    gp_segment *kept = tier->kept;
+    tier->kept = NULL;
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
+    return kept;
+}
+
+bool gp_global_tier_give_kept(gp_global_tier *tier)
+{
+    bool given = false;
+    gp_segment *segment = take_kept(tier);
+    while (segment != NULL) {
+        gp_segment *next = segment->next;
+        const size_t bytes = segment->span.bytes;
+        if (native_free(tier, segment, tier->own_stream) == GP_OK) {
+            gp_counter_sub_shared(&tier->reserved, bytes);
+            free(segment);
+            given = true;
+        } else {
+            gp_global_tier_keep_segment(tier, segment);
+        }
+        segment = next;
+    }
+    return given;
+}
+
+uint64_t gp_global_tier_kept_bytes(gp_global_tier *tier)
+{
+    uint64_t bytes = 0;
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
+    for (const gp_segment *segment = tier->kept; segment != NULL; segment = segment->next)
+        bytes += segment->span.bytes;
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
+    return bytes;
+}
+
 static gp_status make_own_stream(gp_global_tier *tier)
 {
     cudaStream_t stream;
@@ -170,13 +216,13 @@ static gp_status make_own_stream(gp_global_tier *tier)
     if (status != GP_OK)
         return status;
 
-    (void)pthread_mutex_lock(&tier->own_stream_lock);
+    gp_mutex_lock(&tier->own_stream_lock, GP_RANK_ALONE);
     bool mine = !tier->has_own_stream;
     if (mine) {
         tier->own_stream = stream;
         tier->has_own_stream = true;
     }
-    (void)pthread_mutex_unlock(&tier->own_stream_lock);
+    gp_mutex_unlock(&tier->own_stream_lock, GP_RANK_ALONE);
     if (!mine)
         tier->backend->ops->stream_destroy(tier->backend, stream);
     return GP_OK;
@@ -184,9 +230,9 @@ static gp_status make_own_stream(gp_global_tier *tier)
 
 gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
 {
-    (void)pthread_mutex_lock(&tier->own_stream_lock);
+    gp_mutex_lock(&tier->own_stream_lock, GP_RANK_ALONE);
     bool ready = tier->has_own_stream;
-    (void)pthread_mutex_unlock(&tier->own_stream_lock);
+    gp_mutex_unlock(&tier->own_stream_lock, GP_RANK_ALONE);
     if (!ready) {
         gp_status status = make_own_stream(tier);
         if (status != GP_OK)
@@ -220,4 +266,29 @@ gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep)
 {
     (void)gp_counter_add_shared(&tier->trims, 1);
     return tier->backend->ops->pool_trim(tier->backend, tier->native, min_bytes_to_keep);
+}
+
+/* ---- the end ---------------------------------------------------------------- */
+
+static void drop_kept(gp_global_tier *tier)
+{
+    gp_segment *segment = take_kept(tier);
+    while (segment != NULL) {
+        gp_segment *next = segment->next;
+        free(segment);
+        segment = next;
+    }
+}
+
+void gp_global_tier_destroy(gp_global_tier *tier)
+{
+    (void)gp_global_tier_give_kept(tier);
+    drop_kept(tier);
+    if (tier->has_own_stream)
+        tier->backend->ops->stream_destroy(tier->backend, tier->own_stream);
+    if (tier->owns_native)
+        (void)tier->backend->ops->pool_destroy(tier->backend, tier->native);
+    (void)pthread_mutex_destroy(&tier->own_stream_lock);
+    (void)pthread_cond_destroy(&tier->grown);
+    (void)pthread_mutex_destroy(&tier->lock);
 }

@@ -21,9 +21,10 @@ typedef struct gp_global_tier {
     gp_counter slack;              /* How far beyond it does not. */
     gp_counter allocs, frees, trims;
 
-    pthread_mutex_t lock; /* Guards `growing`. Not held while it is true. */
+    pthread_mutex_t lock; /* Guards `growing` and `kept`. Not held while `growing` is true. */
     pthread_cond_t grown;
-    bool growing; /* One thread grows the pool; a crowd that misses together waits. */
+    gp_segment *kept; /* Could neither be given back nor be taken in: tried again later. */
+    bool growing;     /* One thread grows the pool; a crowd that misses together waits. */
 
     pthread_mutex_t own_stream_lock; /* Guards the making of `own_stream`. */
     cudaStream_t own_stream;         /* The native pool's calls are ordered on it. */
@@ -54,9 +55,20 @@ bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes);
 gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                                       gp_segment **segment);
 
-/* Give a native segment back, in the order of `stream`, and drop its struct. */
+/* Give a native segment back, in the order of `stream`, and drop its struct. On failure it is
+ * still the caller's. */
 gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
                                       cudaStream_t stream);
+
+/* Keep a segment that could not be given back, and that there is no host memory to use, until
+ * gp_global_tier_give_kept() gives it back. It counts as reserved. */
+void gp_global_tier_keep_segment(gp_global_tier *tier, gp_segment *segment);
+
+/* Try again to give back what is kept. True if something was. */
+bool gp_global_tier_give_kept(gp_global_tier *tier);
+
+/* Bytes that are kept. */
+uint64_t gp_global_tier_kept_bytes(gp_global_tier *tier);
 
 /* gp's own stream, made on first use. All native allocations and frees are ordered
  * on it, so that the native pool can use again at once what gp gave back. */

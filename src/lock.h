@@ -14,6 +14,7 @@
 #ifndef GP_SRC_LOCK_H
 #define GP_SRC_LOCK_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +24,37 @@
 
 #define GP_LOCK_FREE 0u
 #define GP_LOCK_HELD 1u
+
+/*
+ * The classes of locks, in the order in which they may be taken: a thread takes one only while
+ * all that it holds stand before it, and never two of a class (docs/locking.md). Builds with
+ * GP_CHECKS 2 keep account of what each thread holds, and end the process where it does not.
+ */
+typedef enum gp_lock_rank {
+    GP_RANK_REGISTRY,
+    GP_RANK_REVOCATION,
+    GP_RANK_STREAM,
+    GP_RANK_COMMONS,
+    GP_RANK_LEAF,
+    GP_RANK_ALONE /* With no other, before or after. */
+} gp_lock_rank;
+
+#if GP_CHECKS >= 2
+void gp_lock_order_enter(gp_lock_rank rank);
+void gp_lock_order_leave(gp_lock_rank rank);
+#else
+static inline void gp_lock_order_enter(gp_lock_rank rank)
+{
+    (void)rank;
+}
+
+static inline void gp_lock_order_leave(gp_lock_rank rank)
+{
+    (void)rank;
+}
+#endif
+
+/* ---- locks of gp's own ---------------------------------------------------------- */
 
 /* All zero: free. */
 typedef struct gp_lock {
@@ -34,24 +66,48 @@ typedef struct gp_lock {
 void gp_lock_wait(gp_lock *lock);
 void gp_lock_wake(gp_lock *lock);
 
-static inline bool gp_lock_try(gp_lock *lock)
+static inline bool gp_lock_take(gp_lock *lock)
 {
     uint32_t state = GP_LOCK_FREE;
     return atomic_compare_exchange_strong_explicit(&lock->state, &state, GP_LOCK_HELD,
                                                    memory_order_acquire, memory_order_relaxed);
 }
 
-static inline void gp_lock_acquire(gp_lock *lock)
+static inline bool gp_lock_try(gp_lock *lock, gp_lock_rank rank)
 {
-    if (GP_UNLIKELY(!gp_lock_try(lock)))
+    if (!gp_lock_take(lock))
+        return false;
+    gp_lock_order_enter(rank);
+    return true;
+}
+
+static inline void gp_lock_acquire(gp_lock *lock, gp_lock_rank rank)
+{
+    gp_lock_order_enter(rank);
+    if (GP_UNLIKELY(!gp_lock_take(lock)))
         gp_lock_wait(lock);
 }
 
-static inline void gp_lock_release(gp_lock *lock)
+static inline void gp_lock_release(gp_lock *lock, gp_lock_rank rank)
 {
+    gp_lock_order_leave(rank);
     gp_asymmetric_store(&lock->state, GP_LOCK_FREE);
     if (GP_UNLIKELY(atomic_load_explicit(&lock->sleepers, memory_order_relaxed) > 0))
         gp_lock_wake(lock);
+}
+
+/* ---- mutexes, where threads may wait for long ------------------------------------- */
+
+static inline void gp_mutex_lock(pthread_mutex_t *mutex, gp_lock_rank rank)
+{
+    gp_lock_order_enter(rank);
+    (void)pthread_mutex_lock(mutex);
+}
+
+static inline void gp_mutex_unlock(pthread_mutex_t *mutex, gp_lock_rank rank)
+{
+    gp_lock_order_leave(rank);
+    (void)pthread_mutex_unlock(mutex);
 }
 
 #endif

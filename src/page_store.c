@@ -26,21 +26,21 @@ void gp_page_store_destroy(gp_page_store *store)
 
 static void *take_spare(gp_page_store *store)
 {
-    gp_lock_acquire(&store->lock);
+    gp_lock_acquire(&store->lock, GP_RANK_LEAF);
     gp_spare_records *spare = store->spare;
     if (spare != NULL)
         store->spare = spare->next;
-    gp_lock_release(&store->lock);
+    gp_lock_release(&store->lock, GP_RANK_LEAF);
     return spare;
 }
 
 static void keep_spare(gp_page_store *store, gp_page_records *records)
 {
     gp_spare_records *spare = (void *)records;
-    gp_lock_acquire(&store->lock);
+    gp_lock_acquire(&store->lock, GP_RANK_LEAF);
     spare->next = store->spare;
     store->spare = spare;
-    gp_lock_release(&store->lock);
+    gp_lock_release(&store->lock, GP_RANK_LEAF);
 }
 
 static void *make(gp_page_store *store)

@@ -53,6 +53,8 @@ struct gp_pool {
     gp_counter live_high;
 
     gp_counter shared_waits; /* Blocks that were taken from another stream behind a queued wait. */
+    gp_counter twice_freed;  /* Second frees that were accepted, and noticed since, */
+    gp_counter twice_freed_bytes;
     gp_counter remote_frees; /* Blocks that were sent home behind a fence. */
 };
 

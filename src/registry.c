@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "error.h"
+#include "lock.h"
 #include "pool.h"
 #include "process.h"
 
@@ -12,12 +13,12 @@ static gp_pool *default_pools[GP_MAX_DEVICES];
 
 void gp_registry_lock(void)
 {
-    (void)pthread_mutex_lock(&registry_mutex);
+    gp_mutex_lock(&registry_mutex, GP_RANK_REGISTRY);
 }
 
 void gp_registry_unlock(void)
 {
-    (void)pthread_mutex_unlock(&registry_mutex);
+    gp_mutex_unlock(&registry_mutex, GP_RANK_REGISTRY);
 }
 
 static void add_locked(gp_pool *pool)

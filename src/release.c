@@ -9,6 +9,12 @@
 
 /* ---- wholly free segments ------------------------------------------------------ */
 
+void gp_release_keep(gp_pool *pool, gp_segment *segment)
+{
+    gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);
+    gp_global_tier_keep_segment(&pool->global, segment);
+}
+
 static bool give_back(gp_pool *pool, gp_segment *segment)
 {
     cudaStream_t stream;
@@ -20,6 +26,8 @@ static bool give_back(gp_pool *pool, gp_segment *segment)
     }
     if (gp_commons_add_taken_segment(segment->commons, segment) == GP_OK)
         gp_commons_give(span);
+    else
+        gp_release_keep(pool, segment);
     return false;
 }
 
@@ -34,7 +42,8 @@ gp_status gp_release_trim(gp_pool *pool, size_t min_bytes_to_keep)
 
 bool gp_release_down_to(gp_pool *pool, uint64_t target)
 {
-    bool released = false;
+    bool released =
+        gp_counter_get(&pool->global.reserved) > target && gp_global_tier_give_kept(&pool->global);
     while (gp_counter_get(&pool->global.reserved) > target) {
         gp_segment *segment = gp_commons_remove_segment(&pool->large);
         if (segment == NULL)
@@ -131,16 +140,25 @@ static void end_all_blocks(gp_pool *pool, cudaStream_t stream)
     }
 }
 
+static void drop_segment(gp_pool *pool, gp_segment *segment, bool give, cudaStream_t stream)
+{
+    if (give && gp_global_tier_give_segment(&pool->global, segment, stream) == GP_OK)
+        return;
+    if (give) {
+        gp_release_keep(pool, segment);
+        return;
+    }
+    gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);
+    free(segment);
+}
+
 static void drop_segments(gp_pool *pool, gp_segment_list *segments, bool give, cudaStream_t stream)
 {
     while (segments->first != NULL) {
         gp_segment *segment = segments->first;
         gp_segment_unlink(segments, segment);
         gp_page_store_retire(&pool->pages, segment->span.base, segment->span.bytes);
-        if (!give || gp_global_tier_give_segment(&pool->global, segment, stream) != GP_OK) {
-            gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);
-            free(segment);
-        }
+        drop_segment(pool, segment, give, stream);
     }
 }
 

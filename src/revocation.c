@@ -1,5 +1,6 @@
 #include "revocation.h"
 
+#include "lock.h"
 #include "pool.h"
 #include "registry.h"
 #include "thread_cache.h"
@@ -22,7 +23,7 @@ static void revoke(gp_thread_cache *cache)
 static void flush_and_restore(gp_thread_cache *cache)
 {
     gp_asymmetric_wait(&cache->side);
-    gp_thread_cache_flush_all(cache);
+    gp_thread_cache_empty(cache);
     gp_asymmetric_restore(&cache->side);
 }
 
@@ -31,10 +32,10 @@ void gp_revocation_flush_all(gp_pool *pool)
     /* The registry's lock keeps the caches from coming and going; an owner that
      * waits for the revocation holds no lock. */
     gp_registry_lock();
-    (void)pthread_mutex_lock(&pool->revocation);
+    gp_mutex_lock(&pool->revocation, GP_RANK_REVOCATION);
     for_each(pool, revoke);
     gp_asymmetric_barrier();
     for_each(pool, flush_and_restore);
-    (void)pthread_mutex_unlock(&pool->revocation);
+    gp_mutex_unlock(&pool->revocation, GP_RANK_REVOCATION);
     gp_registry_unlock();
 }

@@ -23,6 +23,8 @@ static void sum_locked(gp_pool *pool, gp_thread_counters *sum)
     add(sum, &pool->ended);
     for (gp_thread_pool *part = pool->threads; part != NULL; part = part->next_of_pool)
         add(sum, &part->counters);
+    gp_counter_sub(&sum->frees, gp_counter_get(&pool->twice_freed));
+    gp_counter_add(&sum->live_bytes, gp_counter_get(&pool->twice_freed_bytes));
 }
 
 void gp_stats_sum(gp_pool *pool, gp_thread_counters *sum)
@@ -112,9 +114,9 @@ static void add_policy(const gp_pool *pool, const void *policy, const gp_segment
 
 static void add_commons(gp_commons *commons, gp_pool_stats *stats)
 {
-    gp_lock_acquire(&commons->lock);
+    gp_lock_acquire(&commons->lock, GP_RANK_COMMONS);
     add_policy(commons->pool, commons->policy, &commons->segments, stats);
-    gp_lock_release(&commons->lock);
+    gp_lock_release(&commons->lock, GP_RANK_COMMONS);
 }
 
 static void add_streams_locked(gp_pool *pool, gp_pool_stats *stats)
@@ -145,6 +147,7 @@ static void add_tiers(gp_pool *pool, const gp_thread_counters *sum, gp_pool_stat
     stats->l1_flushes = gp_counter_get(&sum->flushes);
     stats->remote_frees = gp_counter_get(&pool->remote_frees);
     stats->shared_waits = gp_counter_get(&pool->shared_waits);
+    stats->late_double_frees = gp_counter_get(&pool->twice_freed);
     stats->captured = gp_counter_get(&pool->captured.calls);
 }
 

@@ -148,7 +148,7 @@ void gp_stream_cache_send_guests(gp_stream_cache *cache, cudaStream_t stream)
 
 void gp_stream_cache_send_guests_if_many(gp_stream_cache *cache, cudaStream_t stream)
 {
-    if (gp_counter_get(&cache->guest_bytes) >= cache->guest_limit)
+    if (gp_counter_get(&cache->guest_bytes) >= gp_counter_get(&cache->guest_limit))
         gp_stream_cache_send_guests(cache, stream);
 }
 

@@ -7,6 +7,23 @@
 #include "pool.h"
 #include "stream_cache_internal.h"
 
+static void set_careful_locked(gp_stream_cache *cache, bool careful)
+{
+    const bool at_once = careful || cache->pool->config.visible_order;
+    atomic_store_explicit(&cache->careful, careful, memory_order_relaxed);
+    gp_counter_set(&cache->guest_limit, at_once ? 1 : GP_GUEST_LIMIT);
+    gp_counter_set(&cache->uncovered_limit, at_once ? 1 : GP_UNCOVERED_LIMIT);
+    cache->careful_until = gp_counter_get(&cache->gives) + GP_CAREFUL_GIVES;
+}
+
+void gp_stream_cache_set_careful(gp_stream_cache *cache, bool careful)
+{
+    gp_stream_cache_lock(cache);
+    if (careful != gp_stream_cache_is_careful(cache))
+        set_careful_locked(cache, careful && !cache->attached);
+    gp_stream_cache_unlock(cache);
+}
+
 gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_cache **cache)
 {
     gp_stream_cache *made = calloc(1, sizeof(*made));
@@ -27,8 +44,7 @@ gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_ca
     made->pool = pool;
     made->stream_id = stream_id;
     gp_whole_blocks_fit(&made->whole, 0);
-    made->guest_limit = pool->config.visible_order ? 1 : GP_GUEST_LIMIT;
-    made->uncovered_limit = pool->config.visible_order ? 1 : GP_UNCOVERED_LIMIT;
+    set_careful_locked(made, true);
     *cache = made;
     return GP_OK;
 }
@@ -41,7 +57,7 @@ void gp_stream_cache_destroy(gp_stream_cache *cache)
     free(cache);
 }
 
-/* Third streams need a fence of the new one. */
+/* Third streams need a fence of the new one, which it owes as soon as it is called for. */
 void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
 {
     gp_stream_cache_lock(cache);
@@ -52,6 +68,9 @@ void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
     gp_whole_blocks_renew(&cache->whole, give);
     gp_stream_heap_renew(&cache->large, give);
     gp_stream_heap_renew(&cache->spare, give);
+    gp_counter_add(&cache->uncovered_bytes, 1);
+    set_careful_locked(cache, true);
+    cache->careful_until += (cache->ordinal - 1) * GP_CAREFUL_GIVES;
     gp_stream_cache_unlock(cache);
 }
 
@@ -74,6 +93,7 @@ static bool cut(gp_stream_cache *cache, const gp_request *request, gp_slot *slot
     slot->base = base;
     slot->record = gp_record_at(records, base);
     gp_record_set(slot->record, request->size_class | GP_STATE_CACHED);
+    gp_page_take(records, base);
 
     gp_segment *chunk = gp_address_table_segment(base);
     GP_ASSERT(chunk->home == cache);
@@ -146,8 +166,18 @@ static void keep_guest(gp_stream_cache *cache, gp_slot slot, size_t bytes,
     (void)gp_counter_add_shared(&cache->transit_bytes, bytes);
 }
 
+void gp_stream_cache_note_twice(gp_stream_cache *cache, size_t bytes)
+{
+    (void)gp_counter_add_shared(&cache->pool->twice_freed, 1);
+    (void)gp_counter_add_shared(&cache->pool->twice_freed_bytes, bytes);
+}
+
 void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_order order)
 {
+    if (GP_UNLIKELY((gp_record_get(slot.record) & GP_RECORD_STATE_MASK) != GP_STATE_CACHED)) {
+        gp_stream_cache_note_twice(cache, gp_slot_bytes(slot));
+        return;
+    }
     const gp_span span = {.base = slot.base, .bytes = gp_slot_bytes(slot)};
     gp_segment *segment = gp_address_table_segment(slot.base);
     uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
@@ -159,7 +189,11 @@ void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_orde
         keep_guest(cache, slot, span.bytes, segment->home);
     } else {
         gp_record_set(slot.record, size_class | GP_STATE_FREED);
-        uncut(cache, segment, span, order);
+        if (GP_LIKELY(
+                gp_page_give(gp_page_get_records(gp_address_table_page(slot.base)), slot.base)))
+            uncut(cache, segment, span, order);
+        else
+            gp_stream_cache_note_twice(cache, span.bytes);
     }
 }
 
@@ -227,7 +261,7 @@ void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_
 {
     while (count > 0) {
         uint32_t part = count < GP_BATCH_SLOTS ? count : GP_BATCH_SLOTS;
-        if (gp_lock_try(&cache->lock)) {
+        if (gp_lock_try(&cache->lock, GP_RANK_STREAM)) {
             for (uint32_t i = 0; i < part; i++)
                 gp_stream_cache_accept_locked(cache, slots[i], GP_ORDERED_HERE);
             gp_stream_cache_unlock(cache);
@@ -241,13 +275,26 @@ void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_
 
 /* ---- chunks -------------------------------------------------------------------- */
 
-gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span)
+static void link_chunk_locked(gp_stream_cache *cache, gp_segment *chunk)
+{
+    const gp_span span = chunk->span;
+    chunk->last_give = gp_stream_cache_next_give_locked(cache);
+    gp_counter_add(&cache->uncovered_bytes, span.bytes);
+    gp_segment_link(&cache->chunks, chunk);
+    gp_address_table_assign(span.base, span.bytes, chunk);
+    gp_counter_add(&cache->free_bytes, span.bytes);
+    gp_counter_add(&cache->free_chunks, 1);
+}
+
+gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_page *page,
+                                    const gp_request *request, gp_slot *slot, bool *found)
 {
     gp_segment *chunk = calloc(1, sizeof(*chunk));
     if (chunk == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a chunk");
     /* No longer one block. */
-    gp_record_set(&gp_address_table_held(span.base)->large, GP_STATE_NONE);
+    const gp_span span = {.base = page->base, .bytes = gp_page_large_bytes(page)};
+    gp_record_set(&page->large, GP_STATE_NONE);
     chunk->span = span;
     chunk->pool = cache->pool;
     chunk->home = cache;
@@ -257,12 +304,10 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span)
     gp_stream_cache_lock(cache);
     gp_status status = cache->pool->policy.add_segment(cache->policy, span);
     if (status == GP_OK) {
-        chunk->last_give = gp_stream_cache_next_give_locked(cache);
-        gp_counter_add(&cache->uncovered_bytes, span.bytes);
-        gp_segment_link(&cache->chunks, chunk);
-        gp_address_table_assign(span.base, span.bytes, chunk);
-        gp_counter_add(&cache->free_bytes, span.bytes);
-        gp_counter_add(&cache->free_chunks, 1);
+        /* Who could not record the block is told when it looks for the next one. */
+        gp_status cut_status;
+        link_chunk_locked(cache, chunk);
+        *found = cut(cache, request, slot, &cut_status);
     }
     gp_stream_cache_unlock(cache);
 

@@ -37,6 +37,9 @@
  * an event record is a third of the cost of a release, so not on each. */
 #define GP_UNCOVERED_LIMIT ((uint64_t)1 << 20)
 
+/* So many blocks come back before a checked stream counts as one that stays. */
+#define GP_CAREFUL_GIVES ((uint64_t)64)
+
 /* So much a stream's heap takes in before the device is asked again whether it may go to the
  * commons: memory that lies apart is placed worse, and a question costs 300 ns. */
 #define GP_SETTLE_BYTES ((uint64_t)8 << 20)
@@ -66,8 +69,11 @@ typedef struct gp_stream_cache {
     gp_batch *waiting;     /* In order of arrival. */
     gp_batch *guests;
     gp_counter gives;           /* Blocks that ever came back: what fences are counted in. */
-    uint64_t guest_limit;       /* Fixed: GP_GUEST_LIMIT, or 1 for a visible order. */
-    uint64_t uncovered_limit;   /* Fixed: GP_UNCOVERED_LIMIT, or 1. */
+    gp_counter guest_limit;     /* GP_GUEST_LIMIT; 1 while careful, or for a visible order. */
+    gp_counter uncovered_limit; /* GP_UNCOVERED_LIMIT; 1 likewise. */
+    _Atomic(bool) careful;      /* The stream may be gone at any time, without a word. */
+    uint64_t careful_until;     /* Number of the give at which that ends. */
+    uint64_t ordinal;           /* Fixed: how many stream caches the pool had made with it. */
     uint64_t completed_gives;   /* Of these, the device is known to be past so many. */
     gp_counter uncovered_bytes; /* Came back since the newest fence. */
     uint32_t fence_count;
@@ -88,8 +94,11 @@ typedef struct gp_stream_cache {
     struct gp_stream_cache *next_retired;  /* Likewise. */
     RB_ENTRY(gp_stream_cache) by_id;       /* Likewise. */
     RB_ENTRY(gp_stream_cache) by_handle;   /* Likewise, while attached. */
+    cudaStream_t seen_as;                  /* Likewise. NULL: in no handle's name. */
+    RB_ENTRY(gp_stream_cache) by_seen;     /* Likewise, while seen. */
 } gp_stream_cache;
 
+/* The stream is a checked one as yet, and careful. */
 gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_cache **cache);
 
 /* Drop the bookkeeping. Chunks and batches were dropped. */
@@ -115,9 +124,16 @@ void gp_stream_cache_give(gp_stream_cache *cache, const gp_slot *slots, uint32_t
 /* The same, from a thread that must not be kept waiting if the lock is taken. */
 void gp_stream_cache_flush(gp_stream_cache *cache, const gp_slot *slots, uint32_t count);
 
-/* Cut small blocks out of a span that is ordered on this stream.
- * GP_ERR_OUT_OF_HOST_MEMORY: the span is still the caller's. */
-gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_span span);
+/* A block that was cached twice, since two threads freed it in the same moment, was dropped
+ * once. Any thread. */
+void gp_stream_cache_note_twice(gp_stream_cache *cache, size_t bytes);
+
+/* Cut small blocks out of a large one, by its page, that is ordered on this stream, the first of
+ * them in the same step, since a chunk that is wholly free may leave at any time. *found is false
+ * if there is no room for that block. GP_ERR_OUT_OF_HOST_MEMORY: the chunk is still the caller's.
+ */
+gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_page *page,
+                                    const gp_request *request, gp_slot *slot, bool *found);
 
 /* ---- large blocks --------------------------------------------------------------- */
 
@@ -212,14 +228,26 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache);
  * behind once enough has come back uncovered, so that others may share it. */
 void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream);
 
+/*
+ * A checked stream's handle can be used during its own calls only, and the last of them is not
+ * known to be the last. So one that may be short-lived is *careful*: its threads cache nothing,
+ * and it leaves a fence at each free. docs/decisions/checked-streams.md.
+ */
+void gp_stream_cache_set_careful(gp_stream_cache *cache, bool careful);
+
+static inline bool gp_stream_cache_is_careful(const gp_stream_cache *cache)
+{
+    return atomic_load_explicit(&cache->careful, memory_order_relaxed);
+}
+
 /* Is one of the limits passed? */
 static inline bool gp_stream_cache_owes(const gp_stream_cache *cache)
 {
     return gp_whole_blocks_are_many(&cache->whole) ||
-           gp_counter_get(&cache->guest_bytes) >= cache->guest_limit ||
+           gp_counter_get(&cache->guest_bytes) >= gp_counter_get(&cache->guest_limit) ||
            gp_counter_get(&cache->large.bytes) >
                gp_counter_get(&cache->settled_bytes) + GP_SETTLE_BYTES ||
-           (gp_counter_get(&cache->uncovered_bytes) >= cache->uncovered_limit &&
+           (gp_counter_get(&cache->uncovered_bytes) >= gp_counter_get(&cache->uncovered_limit) &&
             !atomic_load_explicit(&cache->attached, memory_order_relaxed));
 }
 
@@ -229,12 +257,12 @@ void gp_stream_cache_unpin(gp_stream_cache *cache);
 
 static inline void gp_stream_cache_lock(gp_stream_cache *cache)
 {
-    gp_lock_acquire(&cache->lock);
+    gp_lock_acquire(&cache->lock, GP_RANK_STREAM);
 }
 
 static inline void gp_stream_cache_unlock(gp_stream_cache *cache)
 {
-    gp_lock_release(&cache->lock);
+    gp_lock_release(&cache->lock, GP_RANK_STREAM);
 }
 
 #endif

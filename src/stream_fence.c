@@ -160,10 +160,22 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache)
     return completed;
 }
 
+/* Who has freed so much is likely to stay. */
+static void end_care_if_due(gp_stream_cache *cache)
+{
+    gp_stream_cache_lock(cache);
+    bool due = gp_counter_get(&cache->gives) >= cache->careful_until;
+    gp_stream_cache_unlock(cache);
+    if (due)
+        gp_stream_cache_set_careful(cache, false);
+}
+
 void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
     if (atomic_load_explicit(&cache->attached, memory_order_relaxed) ||
-        gp_counter_get(&cache->uncovered_bytes) < cache->uncovered_limit)
+        gp_counter_get(&cache->uncovered_bytes) < gp_counter_get(&cache->uncovered_limit))
         return;
     gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, true, stream));
+    if (gp_stream_cache_is_careful(cache))
+        end_care_if_due(cache);
 }

@@ -21,8 +21,16 @@ static int compare_handles(const gp_stream_cache *a, const gp_stream_cache *b)
     return (left > right) - (left < right);
 }
 
+static int compare_seen(const gp_stream_cache *a, const gp_stream_cache *b)
+{
+    uintptr_t left = (uintptr_t)a->seen_as;
+    uintptr_t right = (uintptr_t)b->seen_as;
+    return (left > right) - (left < right);
+}
+
 GP_TREE_GENERATE(gp_streams_by_id, gp_stream_cache, by_id, compare_ids)
 GP_TREE_GENERATE(gp_streams_by_handle, gp_stream_cache, by_handle, compare_handles)
+GP_TREE_GENERATE(gp_streams_by_seen, gp_stream_cache, by_seen, compare_seen)
 
 /* cudaStreamPerThread: another stream in every thread. */
 #define PER_THREAD_HANDLE ((uintptr_t)2)
@@ -77,36 +85,55 @@ static gp_status find_attached(gp_pool *pool, cudaStream_t stream, gp_pool **own
 
 /* ---- by id --------------------------------------------------------------------- */
 
-static void list_locked(gp_pool *pool, gp_stream_cache *cache)
+static void forget_handle_locked(gp_pool *pool, gp_stream_cache *cache)
+{
+    if (cache->seen_as != NULL)
+        (void)RB_REMOVE(gp_streams_by_seen, &pool->registry.by_seen, cache);
+    cache->seen_as = NULL;
+}
+
+static void list_locked(gp_pool *pool, gp_stream_cache *cache, cudaStream_t stream)
 {
     (void)RB_INSERT(gp_streams_by_id, &pool->registry.by_id, cache);
     pool->registry.count++;
+    cache->seen_as = gp_stream_is_special(stream) ? NULL : stream;
+    if (cache->seen_as != NULL &&
+        RB_INSERT(gp_streams_by_seen, &pool->registry.by_seen, cache) != NULL)
+        cache->seen_as = NULL;
 }
 
 static void unlist_locked(gp_pool *pool, gp_stream_cache *cache)
 {
+    forget_handle_locked(pool, cache);
     (void)RB_REMOVE(gp_streams_by_id, &pool->registry.by_id, cache);
     pool->registry.count--;
 }
 
 static void retire_locked(gp_pool *pool, gp_stream_cache *cache)
 {
-    cache->next_retired = pool->registry.retired;
-    pool->registry.retired = cache;
+    gp_stream_registry *registry = &pool->registry;
+    cache->next_retired = NULL;
+    *(registry->retired == NULL ? &registry->retired : registry->retired_end) = cache;
+    registry->retired_end = &cache->next_retired;
 }
 
-static gp_stream_cache *find_by_id(gp_pool *pool, uint64_t id, gp_stream_cache **retired)
+static gp_stream_cache *find_by_id(gp_pool *pool, uint64_t id)
 {
     gp_stream_cache key = {.stream_id = id};
     gp_registry_lock();
     gp_stream_cache *cache = RB_FIND(gp_streams_by_id, &pool->registry.by_id, &key);
-    *retired = NULL;
-    if (cache == NULL && pool->registry.retired != NULL) {
-        *retired = pool->registry.retired;
-        pool->registry.retired = (*retired)->next_retired;
-    }
     gp_registry_unlock();
     return cache;
+}
+
+static gp_stream_cache *take_retired(gp_pool *pool)
+{
+    gp_registry_lock();
+    gp_stream_cache *retired = pool->registry.retired;
+    if (retired != NULL)
+        pool->registry.retired = retired->next_retired;
+    gp_registry_unlock();
+    return retired;
 }
 
 /* May `stream` go on with what a detached stream left? Its memory is ordered
@@ -122,6 +149,23 @@ static bool can_inherit(gp_stream_cache *retired, cudaStream_t stream)
                     gp_fence_wait(&pool->fences, fence, stream) == GP_OK);
     gp_fence_release(&pool->fences, fence);
     return ordered;
+}
+
+/* The more streams a pool has met, the longer each new one is thought to come and go: so the
+ * blocks that all of them free are many for each stream that may leave memory behind. */
+static void be_careful_as(gp_stream_cache *cache, uint64_t ordinal)
+{
+    cache->ordinal = ordinal;
+    cache->careful_until = ordinal * GP_CAREFUL_GIVES;
+}
+
+static void add_to_pool(gp_pool *pool, gp_stream_cache *made)
+{
+    made->next = gp_pool_first_stream(pool);
+    do
+        be_careful_as(made, made->next == NULL ? 1 : made->next->ordinal + 1);
+    while (!atomic_compare_exchange_weak_explicit(&pool->streams, &made->next, made,
+                                                  memory_order_release, memory_order_acquire));
 }
 
 static gp_status make_cache(gp_pool *pool, uint64_t id, cudaStream_t stream,
@@ -141,21 +185,17 @@ static gp_status make_cache(gp_pool *pool, uint64_t id, cudaStream_t stream,
     if (status != GP_OK)
         return status;
 
-    gp_stream_cache *made = *cache;
-    made->next = atomic_load_explicit(&pool->streams, memory_order_relaxed);
-    while (!atomic_compare_exchange_weak_explicit(&pool->streams, &made->next, made,
-                                                  memory_order_release, memory_order_relaxed)) {
-    }
+    add_to_pool(pool, *cache);
     return GP_OK;
 }
 
 /* Another thread may have made the cache of the same stream meanwhile. */
-static gp_stream_cache *list_or_adopt(gp_pool *pool, gp_stream_cache *made)
+static gp_stream_cache *list_or_adopt(gp_pool *pool, gp_stream_cache *made, cudaStream_t stream)
 {
     gp_registry_lock();
     gp_stream_cache *cache = RB_FIND(gp_streams_by_id, &pool->registry.by_id, made);
     if (cache == NULL) {
-        list_locked(pool, made);
+        list_locked(pool, made, stream);
         cache = made;
     } else {
         retire_locked(pool, made);
@@ -164,18 +204,66 @@ static gp_stream_cache *list_or_adopt(gp_pool *pool, gp_stream_cache *made)
     return cache;
 }
 
+/* ---- streams that went without a word -------------------------------------------- */
+
+/* A handle is one live stream's at a time: who had this one before is gone, and with it all
+ * calls that named it. Its threads' caches go too. */
+static gp_stream_cache *find_predecessor(gp_pool *pool, uint64_t id, cudaStream_t stream)
+{
+    if (gp_stream_is_special(stream))
+        return NULL;
+    gp_stream_cache key = {.seen_as = stream};
+    gp_registry_lock();
+    gp_stream_cache *gone = RB_FIND(gp_streams_by_seen, &pool->registry.by_seen, &key);
+    if (gone != NULL && (gone->stream_id == id || gone->attached))
+        gone = NULL;
+    if (gone != NULL) {
+        gp_thread_drop_stream_locked(gone);
+        forget_handle_locked(pool, gone);
+    }
+    gp_registry_unlock();
+    return gone;
+}
+
+/* Lies all that came back behind a fence? */
+static bool is_covered(gp_stream_cache *cache)
+{
+    (void)gp_stream_cache_collect(cache);
+    gp_fence *fence = gp_stream_cache_fence(cache, false, NULL);
+    gp_fence_release(&cache->pool->fences, fence);
+    return gp_counter_get(&cache->guest_bytes) == 0 &&
+           (fence != NULL || gp_counter_get(&cache->gives) == 0);
+}
+
+/* What it left can be inherited, as that of a detached one. Without a fence nobody could tell
+ * when; then it stays with the id. */
+static void retire_predecessor(gp_pool *pool, uint64_t id, cudaStream_t stream)
+{
+    gp_stream_cache *gone = find_predecessor(pool, id, stream);
+    if (gone == NULL || !is_covered(gone))
+        return;
+    gp_registry_lock();
+    unlist_locked(pool, gone);
+    retire_locked(pool, gone);
+    gp_registry_unlock();
+}
+
+/* ---- find or make ------------------------------------------------------------------- */
+
 static gp_status find_or_make(gp_pool *pool, uint64_t id, cudaStream_t stream,
                               gp_stream_cache **cache)
 {
-    gp_stream_cache *retired;
-    *cache = find_by_id(pool, id, &retired);
+    *cache = find_by_id(pool, id);
     if (*cache != NULL)
         return GP_OK;
+
+    retire_predecessor(pool, id, stream);
+    gp_stream_cache *retired = take_retired(pool);
 
     gp_stream_cache *made;
     gp_status status = make_cache(pool, id, stream, retired, &made);
     if (status == GP_OK)
-        *cache = list_or_adopt(pool, made);
+        *cache = list_or_adopt(pool, made, stream);
     return status;
 }
 
@@ -266,6 +354,8 @@ static void set_attached(gp_stream_cache *cache, cudaStream_t handle, bool attac
     cache->attached = attached;
     cache->capturing = false;
     gp_stream_cache_unlock(cache);
+    if (attached)
+        gp_stream_cache_set_careful(cache, false);
 }
 
 gp_status gp_stream_registry_attach(gp_pool *pool, cudaStream_t stream)

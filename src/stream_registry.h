@@ -16,13 +16,16 @@
 
 RB_HEAD(gp_streams_by_id, gp_stream_cache);
 RB_HEAD(gp_streams_by_handle, gp_stream_cache);
+RB_HEAD(gp_streams_by_seen, gp_stream_cache);
 
 /* All under the registry's lock. */
 typedef struct gp_stream_registry {
     struct gp_streams_by_id by_id;
     struct gp_streams_by_handle by_handle; /* Attached ones. */
-    gp_stream_cache *retired;              /* Detached; the next new stream inherits one. */
-    uint32_t count;                        /* Streams in by_id. */
+    struct gp_streams_by_seen by_seen;     /* By the handle that a stream was met with. */
+    gp_stream_cache *retired;              /* Detached or gone; a new stream inherits one. */
+    gp_stream_cache **retired_end; /* The last link, if there is any: the oldest goes first. */
+    uint32_t count;                /* Streams in by_id. */
 } gp_stream_registry;
 
 typedef struct gp_stream_identity {

@@ -6,10 +6,10 @@
 #include "clock.h"
 #include "error.h"
 #include "pool.h"
+#include "pressure.h"
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
-#include "stats.h"
 #include "visible_order.h"
 
 /* Small blocks are cut from chunks of this size, twice the largest of them, or
@@ -149,7 +149,8 @@ static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit 
     /* Nothing of the segment was used, unless the commons have it. */
     if (status != GP_OK && gp_address_table_segment(all.base) != segment) {
         gp_page_store_retire(&pool->pages, all.base, all.bytes);
-        (void)gp_global_tier_give_segment(&pool->global, segment, own_stream);
+        if (gp_global_tier_give_segment(&pool->global, segment, own_stream) != GP_OK)
+            gp_release_keep(pool, segment);
     }
     return status;
 }
@@ -269,35 +270,13 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
     return false;
 }
 
-static gp_status fail(const gp_supply *supply, size_t bytes, gp_status status)
-{
-    gp_pool *pool = supply->cache->pool;
-    const int native = gp_last_native_error();
-    uint64_t live = gp_stats_live_bytes(pool);
-    uint64_t reserved = gp_counter_get(&pool->global.reserved);
-    uint64_t cached = reserved > live ? reserved - live : 0;
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    (void)pool->backend->ops->mem_info(pool->backend, &free_bytes, &total_bytes);
-    (void)gp_error_set(status,
-                       "%zu bytes asked; live %llu, cached %llu, reserved %llu, device free %zu "
-                       "of %zu; tried: own blocks, commons, other streams, flush of all thread "
-                       "caches, a wait for pending work, release of free segments, trim, growth",
-                       bytes, (unsigned long long)live, (unsigned long long)cached,
-                       (unsigned long long)reserved, free_bytes, total_bytes);
-    gp_error_set_native(native);
-    return status;
-}
-
 static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
     gp_share_reclaim_all(pool);
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
-    gp_status status =
-        add_native(supply, gp_round_up(bytes_to_grow(fit), GP_PAGE_BYTES), fit, span);
-    return is_exhaustion(status) ? fail(supply, fit->bytes, status) : status;
+    return add_native(supply, gp_round_up(bytes_to_grow(fit), GP_PAGE_BYTES), fit, span);
 }
 
 /* ---- a span --------------------------------------------------------------------------- */
@@ -333,6 +312,29 @@ static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
     return status;
 }
 
+/* The caller may free what is not gp's to free, or is gp's but in use. What it does may set this
+ * thread's error, and what the driver said is still to be told. */
+static bool ask_caller(const gp_supply *supply, const gp_fit *fit)
+{
+    const int native = gp_last_native_error();
+    const bool relieved = gp_pressure_relieve(supply->cache->pool, fit->bytes);
+    gp_error_set_native(native);
+    return relieved;
+}
+
+static gp_status find_in_need(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                              gp_supply_source *source)
+{
+    gp_status status = find_at_last(supply, fit, span, source);
+    for (int round = 0; is_exhaustion(status) && round < GP_PRESSURE_ROUNDS; round++) {
+        if (!ask_caller(supply, fit))
+            break;
+        status = find_at_last(supply, fit, span, source);
+    }
+    return is_exhaustion(status) ? gp_pressure_fail(supply->cache->pool, fit->bytes, status)
+                                 : status;
+}
+
 /* ---- the interface -------------------------------------------------------------------- */
 
 /* The span is a block from here on, so that it can come back as one. */
@@ -348,7 +350,7 @@ static GP_NOINLINE gp_status find_large(const gp_supply *supply, const gp_fit *f
                                         gp_supply_source *source)
 {
     gp_status status = find_or_grow(supply, fit, span, source);
-    return is_exhaustion(status) ? find_at_last(supply, fit, span, source) : status;
+    return is_exhaustion(status) ? find_in_need(supply, fit, span, source) : status;
 }
 
 /* The first two rungs by themselves: they serve nearly all. */
@@ -377,8 +379,8 @@ static size_t least_chunk(const gp_request *request)
     return least;
 }
 
-gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
-                          gp_supply_source *source)
+gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                          bool *found, gp_supply_source *source)
 {
     size_t twice = 2 * supply->cache->pool->config.large_bytes;
     size_t chunk = twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
@@ -390,12 +392,13 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
     gp_status status = find_or_grow(supply, &fit, &span, source);
     if (is_exhaustion(status)) {
         fit.bytes = least;
-        status = find_at_last(supply, &fit, &span, source);
+        status = find_in_need(supply, &fit, &span, source);
     }
     if (status != GP_OK)
         return status;
     make_block(supply, span);
-    status = gp_stream_cache_add_chunk(supply->cache, span);
+    status = gp_stream_cache_add_chunk(supply->cache, gp_address_table_held(span.base), request,
+                                       slot, found);
     if (status != GP_OK)
         gp_stream_cache_put_back(supply->cache, &fit, span);
     return status;

@@ -36,8 +36,9 @@ typedef enum gp_supply_source { GP_SUPPLY_OWN, GP_SUPPLY_SHARED, GP_SUPPLY_GROWN
 gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *block,
                           gp_supply_source *source);
 
-/* Another chunk for the stream's policy, with room for the request. */
-gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request,
-                          gp_supply_source *source);
+/* Another chunk for the stream's policy, and the block asked for out of it. *found is false if
+ * the policy had no room in it after all. */
+gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                          bool *found, gp_supply_source *source);
 
 #endif

@@ -331,6 +331,7 @@ gp_status gp_thread_resolve(gp_pool *pool, cudaStream_t stream, gp_target *targe
     if (status != GP_OK)
         return status;
     target->cache->handle = stream;
+    gp_thread_cache_adapt(target->cache);
     free_parked(target->cache, stream);
     remember(self,
              &(gp_lookup){

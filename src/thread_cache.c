@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "lock.h"
 #include "pool.h"
 
 /* A class may fill this share of the cache at most. */
@@ -10,6 +11,13 @@
 
 /* A batch from L2, this share. */
 #define BATCH_SHARE 16u
+
+/* What lay here would have been freed where no tool sees it, or behind no fence. */
+static size_t most_bytes(const gp_stream_cache *stream)
+{
+    const gp_pool_config *config = &stream->pool->config;
+    return config->visible_order || gp_stream_cache_is_careful(stream) ? 0 : config->l1_bytes;
+}
 
 gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *counters,
                                  gp_thread_cache **cache)
@@ -22,8 +30,7 @@ gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *co
     made->stream = stream;
     made->counters = counters;
     made->small_bytes = pool->config.large_bytes;
-    /* What lay here would have been freed where no tool sees it. */
-    made->max_bytes = pool->config.visible_order ? 0 : pool->config.l1_bytes;
+    made->max_bytes = most_bytes(stream);
     for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
         made->bins[i].bytes = (uint32_t)gp_size_class_bytes(i);
     made->listener = pool->backend->ops->note_alloc != NULL ? pool->backend->ops : NULL;
@@ -44,8 +51,8 @@ void gp_thread_cache_enter_slow(gp_thread_cache *cache)
     while (!gp_asymmetric_enter(&cache->side)) {
         /* Whoever revoked it holds this until it has given the cache back. */
         pthread_mutex_t *revocation = &cache->stream->pool->revocation;
-        (void)pthread_mutex_lock(revocation);
-        (void)pthread_mutex_unlock(revocation);
+        gp_mutex_lock(revocation, GP_RANK_REVOCATION);
+        gp_mutex_unlock(revocation, GP_RANK_REVOCATION);
     }
 }
 
@@ -109,6 +116,21 @@ void gp_thread_cache_flush_all(gp_thread_cache *cache)
         flush_bin(cache, i, cache->bins[i].count);
 }
 
+void gp_thread_cache_adapt(gp_thread_cache *cache)
+{
+    gp_thread_cache_enter_slow(cache);
+    cache->max_bytes = most_bytes(cache->stream);
+    gp_asymmetric_leave(&cache->side);
+}
+
+void gp_thread_cache_empty(gp_thread_cache *cache)
+{
+    gp_thread_cache_flush_all(cache);
+    if (!atomic_load_explicit(&cache->stream->attached, memory_order_relaxed))
+        gp_stream_cache_set_careful(cache->stream, true);
+    cache->max_bytes = most_bytes(cache->stream);
+}
+
 /* Half of what nobody asked for since the last sweep goes back. */
 static void sweep(gp_thread_cache *cache)
 {
@@ -139,7 +161,6 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
 {
     gp_bin *bin = &cache->bins[size_class];
     size_t bytes = gp_size_class_bytes(size_class);
-    gp_record_set(slot.record, size_class | GP_STATE_CACHED);
 
     gp_thread_cache_enter_slow(cache);
     /* As deep as what comes and goes, within its bound: else each swing of the live
@@ -151,7 +172,8 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
     if (gp_counter_get(&cache->cached_bytes) + bytes > cache->max_bytes)
         shrink(cache);
 
-    bool room = bin->count < bin->depth;
+    bool room =
+        bin->count < bin->depth && gp_counter_get(&cache->cached_bytes) + bytes <= cache->max_bytes;
     if (room) {
         bin->slots[bin->count++] = slot;
         gp_counter_add(&cache->cached_bytes, bytes);

@@ -33,9 +33,9 @@ typedef struct gp_bin {
 } gp_bin;
 
 typedef struct gp_thread_cache {
-    gp_asymmetric side; /* Guards the bins. */
-    size_t small_bytes; /* Requests above go past L1. */
-    size_t max_bytes;
+    gp_asymmetric side;           /* Guards the bins. */
+    size_t small_bytes;           /* Requests above go past L1. */
+    size_t max_bytes;             /* Guarded by `side` too. 0: the stream's blocks go past L1. */
     gp_counter cached_bytes;      /* In the bins. */
     gp_thread_counters *counters; /* Of its thread in its pool. */
     gp_stream_cache *stream;
@@ -73,6 +73,13 @@ void gp_thread_cache_flush_all(gp_thread_cache *cache);
 
 /* Flush half of what nobody asked for since the last time. */
 void gp_thread_cache_sweep(gp_thread_cache *cache);
+
+/* Its owner: keep blocks, or none, as the stream has to be careful or not. */
+void gp_thread_cache_adapt(gp_thread_cache *cache);
+
+/* Flush everything to L2, and keep nothing more if the stream has to be careful. The caller has
+ * revoked the cache. */
+void gp_thread_cache_empty(gp_thread_cache *cache);
 
 /* Enter from the slow path: waits while the cache is revoked. */
 void gp_thread_cache_enter_slow(gp_thread_cache *cache);
@@ -119,8 +126,12 @@ static inline gp_hit gp_thread_cache_pop(gp_thread_cache *cache, uint32_t size_c
         bin->low = (uint16_t)count;
     gp_hit hit = count < bin->refill_below ? GP_HIT_LOW : GP_HIT;
     gp_counter_sub(&cache->cached_bytes, bytes);
-    gp_record_set(slot.record, size_class | GP_STATE_LIVE);
+    const bool here = gp_record_hand_out(slot.record, size_class);
     gp_asymmetric_leave(&cache->side);
+    if (GP_UNLIKELY(!here)) {
+        gp_stream_cache_note_twice(cache->stream, bytes);
+        return GP_MISS;
+    }
 
     gp_thread_cache_count_alloc(cache->counters, bytes);
     *base = slot.base;
@@ -141,9 +152,12 @@ static inline bool gp_thread_cache_push(gp_thread_cache *cache, uint32_t size_cl
         gp_asymmetric_leave(&cache->side);
         return false;
     }
+    if (GP_UNLIKELY(!gp_record_claim_hit(slot.record, size_class))) {
+        gp_asymmetric_leave(&cache->side);
+        return false;
+    }
     if (GP_UNLIKELY(cache->listener != NULL))
         cache->listener->note_free((void *)slot.base, stream);
-    gp_record_set(slot.record, size_class | GP_STATE_CACHED);
     bin->slots[count] = slot;
     bin->count = (uint16_t)(count + 1);
     gp_counter_set(&cache->cached_bytes, cached);

@@ -36,6 +36,29 @@ static gp_status look(const gp_target *target, const gp_request *request, gp_slo
     return status;
 }
 
+/* What the stream has on its way to itself; false if nothing came of it. */
+static bool collect(gp_stream_cache *cache)
+{
+    return gp_counter_get(&cache->transit_bytes) > 0 && gp_stream_cache_collect(cache);
+}
+
+/* The block out of a new chunk, and then what a miss brings along. */
+static gp_status take_of_new_chunk(const gp_target *target, const gp_supply *supply,
+                                   const gp_request *request, gp_slot *slot, bool *found,
+                                   gp_supply_source *source)
+{
+    gp_status status = gp_supply_chunk(supply, request, slot, found, source);
+    if (status != GP_OK)
+        return status;
+    if (!*found)
+        return look(target, request, slot, found);
+    /* A prefetch that finds nothing, or no host memory, is no failure. */
+    bool more;
+    if (request->alignment == target->pool->config.alignment)
+        (void)gp_thread_cache_refill(target->cache, request->size_class, NULL, &more);
+    return GP_OK;
+}
+
 static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
                              const gp_request *request, gp_slot *slot, gp_supply_source *source)
 {
@@ -43,16 +66,14 @@ static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
     *source = GP_SUPPLY_OWN;
     gp_status status = look(target, request, slot, &found);
     for (int chunks = 0; status == GP_OK && !found;) {
-        if (chunks == MOST_CHUNKS)
+        if (collect(supply->cache)) {
+            status = look(target, request, slot, &found);
+            continue;
+        }
+        if (chunks++ == MOST_CHUNKS)
             return gp_error_set(GP_ERR_OUT_OF_MEMORY, "policy %s has no room for %zu bytes",
                                 target->pool->policy.name, request->bytes);
-        if (gp_counter_get(&supply->cache->transit_bytes) == 0 ||
-            !gp_stream_cache_collect(supply->cache)) {
-            status = gp_supply_chunk(supply, request, source);
-            chunks++;
-        }
-        if (status == GP_OK)
-            status = look(target, request, slot, &found);
+        status = take_of_new_chunk(target, supply, request, slot, &found, source);
     }
     return status;
 }
@@ -117,6 +138,7 @@ void gp_tiers_settle_due(gp_thread_cache *cache, cudaStream_t stream)
 {
     gp_stream_cache_send_guests_if_many(cache->stream, stream);
     gp_stream_cache_leave_fence_if_due(cache->stream, stream);
+    gp_thread_cache_adapt(cache);
     gp_share_settle_if_due(cache->stream, stream);
     if (cache->slow_calls % GP_SETTLE_EVERY == 0)
         gp_thread_fold(cache->stream->pool, cache->counters);

@@ -4,6 +4,7 @@
 
 #include "compiler.h"
 #include "error.h"
+#include "lock.h"
 
 static int compare(const gp_use *a, const gp_use *b)
 {
@@ -66,14 +67,14 @@ gp_status gp_use_table_add(gp_use_table *table, gp_fence_store *fences, uintptr_
 {
     gp_fence *replaced = fence;
 
-    (void)pthread_mutex_lock(&table->lock);
+    gp_mutex_lock(&table->lock, GP_RANK_LEAF);
     gp_use *use = find_or_make(table, base);
     gp_fence **place = use == NULL ? NULL : place_for(use, fence->stream_id);
     if (place != NULL) {
         replaced = *place;
         *place = fence;
     }
-    (void)pthread_mutex_unlock(&table->lock);
+    gp_mutex_unlock(&table->lock, GP_RANK_LEAF);
 
     gp_fence_release(fences, replaced);
     if (place == NULL)
@@ -84,19 +85,19 @@ gp_status gp_use_table_add(gp_use_table *table, gp_fence_store *fences, uintptr_
 gp_use *gp_use_table_take(gp_use_table *table, uintptr_t base)
 {
     gp_use key = {.base = base};
-    (void)pthread_mutex_lock(&table->lock);
+    gp_mutex_lock(&table->lock, GP_RANK_LEAF);
     gp_use *use = RB_FIND(gp_use_tree, &table->tree, &key);
     if (use != NULL)
         (void)RB_REMOVE(gp_use_tree, &table->tree, use);
-    (void)pthread_mutex_unlock(&table->lock);
+    gp_mutex_unlock(&table->lock, GP_RANK_LEAF);
     return use;
 }
 
 void gp_use_table_put_back(gp_use_table *table, gp_fence_store *fences, gp_use *use)
 {
-    (void)pthread_mutex_lock(&table->lock);
+    gp_mutex_lock(&table->lock, GP_RANK_LEAF);
     const gp_use *other = RB_INSERT(gp_use_tree, &table->tree, use);
-    (void)pthread_mutex_unlock(&table->lock);
+    gp_mutex_unlock(&table->lock, GP_RANK_LEAF);
     if (other != NULL)
         gp_use_free(use, fences); /* Recorded during the free: the caller's mistake. */
 }

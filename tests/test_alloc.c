@@ -155,7 +155,8 @@ Test(alloc, hands_out_the_block_freed_last_without_a_native_call)
 Test(alloc, asks_a_checked_stream_who_it_is_on_each_hit)
 {
     cudaStream_t stream = pool_stream();
-    pool_use(KIB(64), stream);
+    for (int i = 0; i < 100; i++)
+        pool_use(KIB(64), stream); /* until its thread keeps blocks */
     uint64_t ids = gp_sim_call_count(GP_SIM_FN_STREAM_GET_ID);
     uint64_t allocs = gp_sim_call_count(GP_SIM_FN_MALLOC);
 

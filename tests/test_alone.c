@@ -25,6 +25,15 @@ static void use_many(size_t count, size_t bytes, cudaStream_t stream)
         pool_free(blocks[i], stream);
 }
 
+/* A stream that is alone leaves 24 MiB to the commons, and is busy until the gate opens. */
+static cudaStream_t leave_memory(gp_sim_gate *gate)
+{
+    cudaStream_t stream = pool_attached_stream();
+    *gate = pool_close_gate(stream);
+    pool_use(MIB(24), stream);
+    return stream;
+}
+
 Test(alone, a_busy_stream_gets_what_it_freed_joined_without_a_question)
 {
     cudaStream_t stream = pool_attached_stream();
@@ -65,9 +74,8 @@ Test(alone, no_more_is_a_stream_once_there_is_another)
 Test(alone, what_it_left_is_for_nobody_else_while_it_is_busy)
 {
     share_in_mode(GP_SHARE_COMPLETED);
-    cudaStream_t first = pool_attached_stream();
-    gp_sim_gate gate = pool_close_gate(first);
-    pool_use(MIB(24), first);
+    gp_sim_gate gate;
+    (void)leave_memory(&gate);
     cudaStream_t second = pool_attached_stream();
 
     pool_use(MIB(24), second);
@@ -112,9 +120,8 @@ Test(alone, what_it_left_serves_another_once_the_device_is_past_it)
 
 Test(alone, what_it_left_serves_another_behind_a_wait)
 {
-    cudaStream_t first = pool_attached_stream();
-    gp_sim_gate gate = pool_close_gate(first);
-    pool_use(MIB(24), first);
+    gp_sim_gate gate;
+    (void)leave_memory(&gate);
     cudaStream_t second = pool_attached_stream();
 
     pool_use(MIB(24), second);
@@ -126,9 +133,8 @@ Test(alone, what_it_left_serves_another_behind_a_wait)
 
 Test(alone, what_it_left_stays_if_the_wait_cannot_be_queued)
 {
-    cudaStream_t first = pool_attached_stream();
-    gp_sim_gate gate = pool_close_gate(first);
-    pool_use(MIB(24), first);
+    gp_sim_gate gate;
+    cudaStream_t first = leave_memory(&gate);
     cudaStream_t second = pool_attached_stream();
     gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 3, 999);
 
@@ -151,9 +157,8 @@ Test(alone, growth_for_another_meanwhile_serves_several_of_its_requests)
     config.share = GP_SHARE_COMPLETED;
     config.segment_bytes = MIB(32);
     pool_reopen(NULL, &config);
-    cudaStream_t first = pool_attached_stream();
-    gp_sim_gate gate = pool_close_gate(first);
-    pool_use(MIB(24), first);
+    gp_sim_gate gate;
+    (void)leave_memory(&gate);
     cudaStream_t second = pool_attached_stream();
     void *blocks[4];
 
@@ -189,9 +194,8 @@ Test(alone, small_blocks_of_another_do_not_come_from_chunks_it_left)
 
 Test(alone, a_trim_gives_back_what_it_left_only_once_the_device_is_past_it)
 {
-    cudaStream_t stream = pool_attached_stream();
-    gp_sim_gate gate = pool_close_gate(stream);
-    pool_use(MIB(24), stream);
+    gp_sim_gate gate;
+    (void)leave_memory(&gate);
 
     GP(gp_pool_trim_to(pool, 0));
     cr_assert(eq(u64, pool_stats().reserved_bytes, MIB(24)));
@@ -204,9 +208,8 @@ Test(alone, a_trim_gives_back_what_it_left_only_once_the_device_is_past_it)
 
 Test(alone, its_successor_has_what_it_left)
 {
-    cudaStream_t first = pool_attached_stream();
-    gp_sim_gate gate = pool_close_gate(first);
-    pool_use(MIB(24), first);
+    gp_sim_gate gate;
+    cudaStream_t first = leave_memory(&gate);
     GP(gp_stream_detach(pool, first));
 
     cudaStream_t second = pool_attached_stream();

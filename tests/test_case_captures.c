@@ -98,6 +98,25 @@ Test(case_captures, block_that_its_owner_keeps_is_not_handed_out_between_replays
     pool_free(kept, stream);
 }
 
+/* C25: as the body of a conditional node, which takes none. */
+Test(case_captures, memory_node_that_the_driver_refuses_is_refused_by_name)
+{
+    static const int refusals[] = {801, 900};
+    static const gp_status statuses[] = {GP_ERR_UNSUPPORTED, GP_ERR_CAPTURE};
+    cudaStream_t stream = pool_stream();
+    for (int i = 0; i < 2; i++) {
+        void *block = NULL;
+        SIM(gp_sim_begin_capture(stream, GP_SIM_CAPTURE_GLOBAL));
+        gp_sim_fail(GP_SIM_FN_MALLOC, 1, 1, refusals[i]);
+
+        FAILS(statuses[i], gp_alloc_from_pool_async(&block, MIB(1), pool, stream));
+
+        cr_assert(eq(int, gp_last_native_error(), refusals[i]));
+        SIM(gp_sim_graph_destroy(finish(stream)));
+        pool_use(MIB(1), stream);
+    }
+}
+
 /* C27: graphs are captured and destroyed again and again. Their memory is the driver's graph
  * pool's: gp neither holds nor counts it. */
 Test(case_captures, memory_of_retired_graphs_is_not_counted_as_the_pools)

@@ -87,6 +87,36 @@ Test(case_faults, reserving_may_fail_at_any_native_call_and_be_tried_again)
     }
 }
 
+static void allocate_and_free(size_t bytes, cudaStream_t stream)
+{
+    void *block = NULL;
+    if (gp_alloc_from_pool_async(&block, bytes, pool, stream) == GP_OK)
+        pool_free(block, stream);
+}
+
+/* C68: a segment that there is no host memory for, and no way to give back at once. */
+Test(case_faults, segment_that_could_not_be_taken_in_nor_given_back_goes_later)
+{
+    for (size_t after = 0; after < 40; after++) {
+        gp_pool_config config = pool_config();
+        pool_reopen(NULL, &config);
+        cudaStream_t stream = pool_attached_stream();
+        pool_use(512, stream);
+        gp_sim_fail(GP_SIM_FN_FREE, 1, UINT64_MAX, 999);
+        malloc_fault_after(after);
+
+        allocate_and_free(MIB(64), stream);
+
+        malloc_fault_off();
+        fail_nothing();
+        GP(gp_pool_check(pool));
+        pool_settle();
+        GP(gp_pool_trim_to(pool, 0));
+        cr_assert(eq(u64, pool_stats().reserved_bytes, 0), "after %zu", after);
+        cr_assert(eq(u64, pool_stats().native_reserved_bytes, 0), "after %zu", after);
+    }
+}
+
 /* C68: the same when it is malloc() that fails. */
 Test(case_faults, reserving_may_fail_at_any_malloc_and_be_tried_again)
 {

@@ -5,6 +5,7 @@
 #include <criterion/new/assert.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #define THREADS 4
@@ -24,9 +25,9 @@ static void hold_for(long ns)
 static void *count_up(void *rounds)
 {
     for (long i = 0; i < *(long *)rounds; i++) {
-        gp_lock_acquire(&lock);
+        gp_lock_acquire(&lock, GP_RANK_STREAM);
         guarded++;
-        gp_lock_release(&lock);
+        gp_lock_release(&lock, GP_RANK_STREAM);
     }
     return NULL;
 }
@@ -35,10 +36,10 @@ static void *count_up(void *rounds)
 static void *count_up_slowly(void *rounds)
 {
     for (long i = 0; i < *(long *)rounds; i++) {
-        gp_lock_acquire(&lock);
+        gp_lock_acquire(&lock, GP_RANK_STREAM);
         guarded++;
         hold_for(50000);
-        gp_lock_release(&lock);
+        gp_lock_release(&lock, GP_RANK_STREAM);
     }
     return NULL;
 }
@@ -54,11 +55,11 @@ static void run(void *(*work)(void *), long rounds)
 
 Test(lock, a_lock_that_is_held_cannot_be_tried)
 {
-    cr_assert(gp_lock_try(&lock));
-    cr_assert(not(gp_lock_try(&lock)));
+    cr_assert(gp_lock_try(&lock, GP_RANK_STREAM));
+    cr_assert(not(gp_lock_try(&lock, GP_RANK_STREAM)));
 
-    gp_lock_release(&lock);
-    cr_assert(gp_lock_try(&lock));
+    gp_lock_release(&lock, GP_RANK_STREAM);
+    cr_assert(gp_lock_try(&lock, GP_RANK_STREAM));
 }
 
 Test(lock, threads_that_hold_it_briefly_are_never_inside_together)
@@ -83,4 +84,49 @@ Test(lock, threads_that_slept_for_it_are_woken_without_membarrier)
     run(count_up_slowly, ROUNDS);
 
     cr_assert(eq(long, guarded, (long)THREADS *ROUNDS));
+}
+
+#if GP_CHECKS >= 2
+
+/* In builds without checks nothing happens. */
+Test(lock, taken_against_the_order_is_caught, .signal = SIGABRT)
+{
+    gp_lock commons = {0};
+    gp_lock_acquire(&commons, GP_RANK_COMMONS);
+
+    gp_lock_acquire(&lock, GP_RANK_STREAM);
+}
+
+Test(lock, of_the_same_class_as_one_that_is_held_is_caught, .signal = SIGABRT)
+{
+    gp_lock other = {0};
+    gp_lock_acquire(&lock, GP_RANK_STREAM);
+
+    gp_lock_acquire(&other, GP_RANK_STREAM);
+}
+
+Test(lock, that_is_to_be_alone_is_caught_beside_another, .signal = SIGABRT)
+{
+    pthread_mutex_t growth = PTHREAD_MUTEX_INITIALIZER;
+    gp_lock_acquire(&lock, GP_RANK_LEAF);
+
+    gp_mutex_lock(&growth, GP_RANK_ALONE);
+}
+
+#endif
+
+Test(lock, may_be_taken_in_order_and_let_go_in_any)
+{
+    pthread_mutex_t growth = PTHREAD_MUTEX_INITIALIZER;
+    gp_lock commons = {0};
+    gp_lock_acquire(&lock, GP_RANK_STREAM);
+    gp_lock_acquire(&commons, GP_RANK_COMMONS);
+    gp_lock_release(&lock, GP_RANK_STREAM);
+    gp_lock_release(&commons, GP_RANK_COMMONS);
+
+    gp_mutex_lock(&growth, GP_RANK_ALONE);
+    gp_mutex_unlock(&growth, GP_RANK_ALONE);
+
+    cr_assert(gp_lock_try(&lock, GP_RANK_STREAM));
+    gp_lock_release(&lock, GP_RANK_STREAM);
 }

@@ -41,6 +41,25 @@ typedef enum gp_capture_mode {
 } gp_capture_mode;
 
 /**
+ * Asked for memory before an allocation fails: gp_pool_config.on_pressure.
+ *
+ * Called by the thread that allocates, after all else was tried and with no lock of gp's
+ * held. It may free blocks of this pool and of others, trim pools, and give back memory that
+ * gp knows nothing of. It must not destroy @p pool, nor attach or detach the stream of
+ * the allocation. An allocation inside of it that finds no memory fails without asking
+ * again. Other threads may be inside it at the same time.
+ *
+ * @param user           gp_pool_config.pressure_user.
+ * @param pool           The pool that has no memory.
+ * @param bytes_missing  Size of the block, or of the chunk for small blocks, that is missing.
+ *
+ * @return true if something was freed: then the search is repeated, at most four times for an
+ *         allocation, and the callback asked again if that is in vain. false: the allocation
+ *         fails.
+ */
+typedef bool (*gp_pressure_fn)(void *user, gp_pool *pool, size_t bytes_missing);
+
+/**
  * How a pool is made. Fill it with gp_pool_config_init(), then change fields.
  *
  * Zero in a size field means the default that is given here.
@@ -99,6 +118,12 @@ typedef struct gp_pool_config {
      *  is cached by threads. Slower. Default: true if the environment has
      *  GP_VISIBLE_ORDER=1, else false. */
     bool visible_order;
+
+    /** Asked for memory before an allocation of the pool fails with GP_ERR_OUT_OF_MEMORY
+     *  or GP_ERR_LIMIT. Not inside a capture, where the native allocator decides. Default
+     *  NULL: nobody is. */
+    gp_pressure_fn on_pressure;
+    void *pressure_user; /**< Handed to on_pressure as it is. Default NULL. */
 } gp_pool_config;
 
 /**
@@ -198,9 +223,17 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  * other streams, native pool (L3).
  *
  * While @p stream captures, the call passes through to the native allocator and
- * becomes a memory node of the graph, with the native alignment; in a pool with
- * GP_CAPTURE_ARENA it takes a block of the capture's arena (gp/arena.h), which is
- * valid until the arena is released, in the graph and outside of it.
+ * becomes a memory node of the graph. Alignment is the native one then. Where the
+ * driver allows no memory nodes, as in the body of a conditional node, its refusal is
+ * returned, and what becomes of the capture is the driver's. It also judges later
+ * whether a graph with memory nodes may be a child graph of another; gp takes no
+ * part in that. In a pool with GP_CAPTURE_ARENA the call takes a block of the capture's
+ * arena instead (gp/arena.h), which is valid until the arena is released, in the graph
+ * and outside of it.
+ *
+ * Not to be called in a host function of a stream (cudaLaunchHostFunc,
+ * cudaStreamAddCallback), where the driver allows no calls of it: gp may make some,
+ * and cannot tell where it was called.
  *
  * @param ptr     [out] Device address, a multiple of 512. NULL if @p bytes is 0.
  *                Unchanged on failure.
@@ -215,16 +248,22 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream. An attached
  *                                  stream is not asked.
  * @retval GP_ERR_OUT_OF_MEMORY     The device is full, also after a wait of at most
- *                                  10 ms for work under way, and after every idle
- *                                  block of the pool was given back.
+ *                                  10 ms for work under way, after every idle block
+ *                                  of the pool was given back, and after the pool's
+ *                                  on_pressure, if it has one, was asked; with it up
+ *                                  to four such waits more. gp_last_error() has the
+ *                                  figures.
  * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
- *                                  stream captures, so it cannot be used now. For
+ *                                  stream captures, so it cannot be used now; or the
+ *                                  driver takes no memory node into the capture. For
  *                                  an arena: the capture was invalidated, or the
  *                                  device is not past a native allocation yet.
  * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
- * @retval GP_ERR_UNSUPPORTED       The device has no memory pools, or the stream is of
- *                                  another context than the device's primary one.
+ * @retval GP_ERR_UNSUPPORTED       The device has no memory pools, the stream is of
+ *                                  another context than the device's primary one, or
+ *                                  the driver supports no memory node in the graph
+ *                                  that is captured.
  * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN, GP_ERR_CUDA  See gp/status.h.
  *
  * Thread-safe.
@@ -288,6 +327,9 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  * comes after it in every replay. Freed anywhere else it is free for the caller,
  * and stays with the arena until that is released.
  *
+ * Not to be called in a host function of a stream, as gp_alloc_async(). A free on an
+ * attached stream that is a hit makes no driver call, but no caller can rely on a hit.
+ *
  * After fork (in the child) and once the process exits, the call does nothing
  * and returns GP_OK: the memory is gone with the process.
  *
@@ -298,7 +340,13 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  * @retval GP_ERR_NOT_OWNED         gp never handed out @p ptr, or the memory was
  *                                  given back since.
  * @retval GP_ERR_INTERIOR_POINTER  @p ptr lies inside a block.
- * @retval GP_ERR_DOUBLE_FREE       The block at or around @p ptr is free already.
+ * @retval GP_ERR_DOUBLE_FREE       The block at or around @p ptr is free already. Of
+ *                                  two threads that free one small block within
+ *                                  nanoseconds of each other, both may get GP_OK: the
+ *                                  second free is dropped once the block is found to be
+ *                                  in a cache twice, and gp_pool_stats counts it in
+ *                                  late_double_frees. Builds with GP_CHECKS refuse it
+ *                                  at once.
  * @retval GP_ERR_INVALID_STREAM    @p stream is not a live stream. An attached
  *                                  stream is not asked.
  * @retval GP_ERR_WRONG_DEVICE      @p stream belongs to another device.
@@ -339,7 +387,9 @@ GP_API GP_NODISCARD gp_status gp_usable_size(const void *ptr, size_t *bytes);
  * Flushes every thread cache, joins free neighbours, releases wholly free
  * segments until no more than @p min_bytes_to_keep are reserved, then trims the
  * native pool. Memory whose last use the device has not completed is skipped:
- * call again later.
+ * call again later. So is what a checked stream (gp/stream.h) that was used much
+ * has freed since gp last left an event on it: that goes with a trim after the
+ * next call on that stream.
  *
  * @param pool               The pool.
  * @param min_bytes_to_keep  Reserved bytes to keep at least; 0 gives back all.

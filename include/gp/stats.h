@@ -23,31 +23,33 @@ extern "C" {
 typedef struct gp_pool_stats {
     uint32_t struct_bytes; /**< sizeof(gp_pool_stats); set by the caller. */
 
-    uint64_t live_bytes;            /**< Held by callers, or by arenas of captures. */
-    uint64_t live_bytes_high;       /**< Peak since creation or gp_pool_reset_peak(); exact with
-                                         one thread, else up to one L1 bound a thread too low. */
-    uint64_t live_blocks;           /**< Allocations held by callers, arenas aside. */
-    uint64_t arena_bytes;           /**< Of the live bytes, those that arenas hold, whether
-                                         handed out or not. */
-    uint64_t cached_bytes;          /**< Free inside gp, wherever. */
-    uint64_t l1_cached_bytes;       /**< Of these, in thread caches. */
-    uint64_t pending_bytes;         /**< Of these, behind a fence not yet seen complete, or
-                                         parked until a capture ends. */
-    uint64_t reserved_bytes;        /**< Held from the native pool. */
-    uint64_t reserved_bytes_high;   /**< Its peak. */
-    uint64_t native_reserved_bytes; /**< What the native pool holds from the device. */
+    uint64_t live_bytes;      /**< Held by callers, or by arenas of captures. */
+    uint64_t live_bytes_high; /**< Peak since creation or gp_pool_reset_peak(); exact with
+                                   one thread, else up to one L1 bound a thread too low. */
+    uint64_t live_blocks;     /**< Allocations held by callers, arenas aside. */
+    uint64_t arena_bytes;     /**< Of the live bytes, those that arenas hold, handed out or not. */
+    uint64_t cached_bytes;    /**< Free inside gp, wherever. */
+    uint64_t l1_cached_bytes; /**< Of these, in thread caches. */
+    uint64_t pending_bytes;   /**< Of these, behind a fence not yet seen complete, or
+                                   parked until a capture ends. */
+    uint64_t reserved_bytes;  /**< Held from the native pool. */
+    uint64_t reserved_bytes_high;        /**< Its peak. */
+    uint64_t native_reserved_bytes;      /**< What the native pool holds from the device. */
     uint64_t native_reserved_bytes_high; /**< Its peak. */
     uint64_t metadata_bytes;             /**< Host memory of gp for this pool. */
 
-    uint64_t requests;      /**< Allocations asked for, zero bytes and captures aside. */
-    uint64_t frees;         /**< Blocks freed. */
-    uint64_t l1_hits;       /**< Served by a thread cache without touching L2. */
-    uint64_t l2_hits;       /**< Served by what was freed on the same stream. */
-    uint64_t shared_hits;   /**< Served by idle memory of the pool, whichever stream used it. */
-    uint64_t shared_waits;  /**< Of these, behind a queued wait. */
-    uint64_t l1_refills;    /**< Batches brought from L2 to L1. */
-    uint64_t l1_flushes;    /**< Batches sent from L1 to L2. */
-    uint64_t remote_frees;  /**< Blocks sent back to their home stream behind a fence. */
+    uint64_t requests;     /**< Allocations asked for, zero bytes and captures aside. */
+    uint64_t frees;        /**< Blocks freed. */
+    uint64_t l1_hits;      /**< Served by a thread cache without touching L2. */
+    uint64_t l2_hits;      /**< Served by what was freed on the same stream. */
+    uint64_t shared_hits;  /**< Served by idle memory of the pool, whichever stream used it. */
+    uint64_t shared_waits; /**< Of these, behind a queued wait. */
+    uint64_t l1_refills;   /**< Batches brought from L2 to L1. */
+    uint64_t l1_flushes;   /**< Batches sent from L1 to L2. */
+    uint64_t remote_frees; /**< Blocks sent back to their home stream behind a fence. */
+    /** Second frees of a block, in the same moment as the first, that were accepted and
+     *  noticed later: see gp_free_async(). */
+    uint64_t late_double_frees;
     uint64_t captured;      /**< Allocations and frees that became part of a capture. */
     uint64_t failures;      /**< Allocations that failed. */
     uint64_t native_allocs; /**< Calls to the native pool. */

@@ -5,6 +5,10 @@
  *
  * By default (a *checked* stream) each call asks the driver whether the stream
  * captures and who it is, about 40 ns. An *attached* stream spares that.
+ *
+ * A checked stream may be destroyed at any time, without a word to gp. Its first
+ * frees are slower for that, by an event each, until it has proved to stay; a stream
+ * that comes and goes is better attached and detached only if it frees many blocks.
  */
 #ifndef GP_STREAM_H
 #define GP_STREAM_H
