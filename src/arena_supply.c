@@ -6,10 +6,10 @@
 #include "clock.h"
 #include "error.h"
 #include "pool.h"
+#include "pressure.h"
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
-#include "stats.h"
 
 /* Pieces that small blocks are cut from have this size, or twice that of the largest of them; if
  * there is no more, as much as is needed. The commons give out more than a page only. */
@@ -144,33 +144,11 @@ static bool wait_for_pending(gp_pool *pool, const gp_commons_request *request, g
     return false;
 }
 
-static gp_status fail(gp_pool *pool, size_t bytes, gp_status status)
-{
-    const int native = gp_last_native_error();
-    const uint64_t live = gp_stats_live_bytes(pool);
-    const uint64_t reserved = gp_counter_get(&pool->global.reserved);
-    size_t free_bytes = 0;
-    size_t total_bytes = 0;
-    (void)pool->backend->ops->mem_info(pool->backend, &free_bytes, &total_bytes);
-    (void)gp_error_set(status,
-                       "%zu bytes asked inside a capture; live %llu, of which in arenas %llu, "
-                       "cached %llu, reserved %llu, device free %zu of %zu; tried: what the device "
-                       "is past, flush of all thread caches, a wait for pending work, release of "
-                       "free segments, trim, growth",
-                       bytes, (unsigned long long)live,
-                       (unsigned long long)gp_counter_get(&pool->arenas.bytes),
-                       (unsigned long long)(reserved > live ? reserved - live : 0),
-                       (unsigned long long)reserved, free_bytes, total_bytes);
-    gp_error_set_native(native);
-    return status;
-}
-
 static gp_status grow_at_last(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
-    gp_status status = add_native(pool, bytes_to_grow(request, GP_PAGE_BYTES), request, piece);
-    return is_exhaustion(status) ? fail(pool, request->bytes, status) : status;
+    return add_native(pool, bytes_to_grow(request, GP_PAGE_BYTES), request, piece);
 }
 
 static gp_status find_at_last(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
@@ -183,6 +161,26 @@ static gp_status find_at_last(gp_pool *pool, const gp_commons_request *request, 
     gp_status status = grow_at_last(pool, request, piece);
     gp_global_tier_end_growth(&pool->global);
     return status;
+}
+
+/* What the driver said is still to be told after the caller's own calls. */
+static bool ask_caller(gp_pool *pool, size_t bytes)
+{
+    const int native = gp_last_native_error();
+    const bool relieved = gp_pressure_relieve(pool, bytes);
+    gp_error_set_native(native);
+    return relieved;
+}
+
+static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    gp_status status = find_at_last(pool, request, piece);
+    for (int round = 0; is_exhaustion(status) && round < GP_PRESSURE_ROUNDS; round++) {
+        if (!ask_caller(pool, request->bytes))
+            break;
+        status = find_at_last(pool, request, piece);
+    }
+    return is_exhaustion(status) ? gp_pressure_fail(pool, request->bytes, status) : status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */
@@ -215,7 +213,7 @@ static gp_status find(gp_pool *pool, const gp_request *request, gp_span *piece)
     if (!is_exhaustion(status))
         return status;
     asked.bytes = least;
-    return find_at_last(pool, &asked, piece);
+    return find_in_need(pool, &asked, piece);
 }
 
 gp_status gp_arena_supply(gp_pool *pool, const gp_request *request, gp_span *piece)

@@ -356,7 +356,7 @@ Test(capture_arena, request_that_cannot_be_met_leaves_the_capture_valid)
     void *none = NULL;
 
     FAILS(GP_ERR_LIMIT, gp_alloc_from_pool_async(&none, MIB(32), pool, stream));
-    cr_assert(ne(ptr, strstr(gp_last_error(), "inside a capture"), NULL));
+    cr_assert(ne(ptr, strstr(gp_last_error(), "bytes asked"), NULL));
     gp_sim_fail(GP_SIM_FN_MALLOC, 1, 100, 2);
     FAILS(GP_ERR_OUT_OF_MEMORY, gp_alloc_from_pool_async(&none, MIB(20), pool, stream));
     cr_assert(eq(int, gp_last_native_error(), 2));
@@ -372,6 +372,38 @@ Test(capture_arena, request_that_cannot_be_met_leaves_the_capture_valid)
     pool_settle();
     SIM(gp_sim_graph_destroy(graph));
     GP(gp_arena_release(arena, stream));
+}
+
+static bool give_up_held(void *user, gp_pool *from, size_t bytes_missing)
+{
+    arena_graph *held = user;
+    (void)from;
+    (void)bytes_missing;
+    if (held->graph == NULL)
+        return false;
+    arena_end(held, pool_stream());
+    *held = (arena_graph){.graph = NULL};
+    return true;
+}
+
+/* The owner of an older graph lets go of it. */
+Test(capture_arena, asks_the_caller_for_memory_before_a_request_in_a_capture_fails)
+{
+    arena_graph held = {.graph = NULL};
+    gp_pool_config config = arena_config();
+    config.max_bytes = MIB(64);
+    config.on_pressure = give_up_held;
+    config.pressure_user = &held;
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_stream();
+    held = arena_capture(MIB(40), stream);
+
+    arena_graph next = arena_capture(MIB(48), stream);
+
+    cr_assert(eq(ptr, (void *)held.graph, NULL));
+    arena_replay(next.graph, stream, 1);
+    pool_settle();
+    arena_end(&next, stream);
 }
 
 /* As little as a small block needs, where there is no more, and every byte of it comes back. */
