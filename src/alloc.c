@@ -7,8 +7,8 @@
 
 /* ---- past the hit ------------------------------------------------------------ */
 
-/* Inside a capture the allocation becomes a memory node of the graph. */
-static gp_status alloc_captured(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream)
+/* As a memory node of the graph. */
+static gp_status alloc_node(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream)
 {
     void *block;
     gp_status status =
@@ -20,9 +20,26 @@ static gp_status alloc_captured(void **ptr, size_t bytes, gp_pool *pool, cudaStr
         (void)pool->backend->ops->free(pool->backend, block, stream);
         return status;
     }
-    (void)gp_counter_add_shared(&pool->captured.calls, 1);
     *ptr = block;
     return GP_OK;
+}
+
+static gp_request make_request(size_t bytes, size_t alignment, const gp_pool_config *config)
+{
+    return gp_request_make(bytes, alignment > config->alignment ? alignment : config->alignment,
+                           config->large_bytes);
+}
+
+static gp_status alloc_captured(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
+                                cudaStream_t stream)
+{
+    const gp_request request = make_request(bytes, alignment, &pool->config);
+    gp_status status = pool->config.capture == GP_CAPTURE_ARENA
+                           ? gp_arenas_alloc(pool, ptr, &request, stream)
+                           : alloc_node(ptr, bytes, pool, stream);
+    if (status == GP_OK)
+        (void)gp_counter_add_shared(&pool->captured.calls, 1);
+    return status;
 }
 
 /* What every allocation past the hit ends with. */
@@ -39,9 +56,7 @@ static gp_status hand_out(void **ptr, uintptr_t base, size_t bytes, gp_thread_ca
 static gp_status alloc_eager(void **ptr, size_t bytes, size_t alignment, const gp_target *target,
                              cudaStream_t stream)
 {
-    const gp_pool_config *config = &target->pool->config;
-    const gp_request request = gp_request_make(
-        bytes, alignment > config->alignment ? alignment : config->alignment, config->large_bytes);
+    const gp_request request = make_request(bytes, alignment, &target->pool->config);
     uintptr_t base;
     gp_status status = gp_request_is_large(&request)
                            ? gp_tiers_alloc_large(target->cache, stream, &request, &base)
@@ -69,7 +84,7 @@ static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignme
         return GP_OK;
     }
     if (target.cache == NULL)
-        return alloc_captured(ptr, bytes, target.pool, stream);
+        return alloc_captured(ptr, bytes, alignment, target.pool, stream);
     return alloc_eager(ptr, bytes, alignment, &target, stream);
 }
 

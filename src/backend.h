@@ -60,6 +60,10 @@ typedef struct gp_backend_ops {
     /* Capture state first, identity only if that is safe. */
     gp_status (*stream_inspect)(cudaStream_t stream, gp_stream_view *view);
 
+    /* Which capture a capturing stream takes part in: an id that no other capture ever gets.
+     * GP_ERR_CAPTURE: in none, or in one that was invalidated. */
+    gp_status (*capture_id)(cudaStream_t stream, uint64_t *id);
+
     /* Take a device: its primary context is retained until close().
      * GP_ERR_UNSUPPORTED: no such device, or no memory pools on it. */
     gp_status (*open)(int device, gp_backend **backend);

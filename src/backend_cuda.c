@@ -116,6 +116,20 @@ static gp_status cuda_stream_inspect(cudaStream_t stream, gp_stream_view *view)
     return gp_status_from_native(result, stream_questions);
 }
 
+/* One of the questions that a capturing stream may be asked. */
+static gp_status cuda_capture_id(cudaStream_t stream, uint64_t *id)
+{
+    int capture = GP_CU_CAPTURE_STATUS_NONE;
+    unsigned long long found = 0;
+    int result = gp_cuda.stream_get_capture_info(stream, &capture, &found);
+    if (result != GP_CU_SUCCESS)
+        return gp_status_from_native(result, "cuStreamGetCaptureInfo");
+    if (capture != GP_CU_CAPTURE_STATUS_ACTIVE)
+        return gp_error_set(GP_ERR_CAPTURE, "the stream's capture is over, or was invalidated");
+    *id = found;
+    return GP_OK;
+}
+
 static gp_status cuda_current_device(int *device)
 {
     gp_cu_context current = NULL;
@@ -530,6 +544,7 @@ const gp_backend_ops *gp_backend_cuda(void)
         .stream_device = cuda_stream_device,
         .current_device = cuda_current_device,
         .stream_inspect = cuda_stream_inspect,
+        .capture_id = cuda_capture_id,
         .open = cuda_open,
         .close = cuda_close,
         .describe = cuda_describe,

@@ -74,6 +74,19 @@ static gp_status sim_stream_inspect(cudaStream_t stream, gp_stream_view *view)
     return GP_OK;
 }
 
+static gp_status sim_capture_id(cudaStream_t stream, uint64_t *id)
+{
+    gp_sim_capture_status status = GP_SIM_CAPTURE_NONE;
+    uint64_t found = 0;
+    gp_sim_result result = gp_sim_stream_get_capture_info(stream, &status, &found);
+    if (result != GP_SIM_SUCCESS)
+        return as_status(result, "gp_sim_stream_get_capture_info");
+    if (status != GP_SIM_CAPTURE_ACTIVE)
+        return gp_error_set(GP_ERR_CAPTURE, "the stream's capture is over, or was invalidated");
+    *id = found;
+    return GP_OK;
+}
+
 /* ---- open and close ---- */
 
 static const gp_backend_ops plain_ops;
@@ -373,11 +386,11 @@ static gp_status sim_synchronize(gp_backend *backend)
  * so there are two tables that differ in nothing else. */
 #define SIM_OPS                                                                                    \
     .name = "sim", .kind = GP_BACKEND_SIM, .probe = sim_probe, .stream_device = sim_stream_device, \
-    .current_device = sim_current_device, .stream_inspect = sim_stream_inspect, .open = sim_open,  \
-    .close = sim_close, .describe = sim_describe, .pool_create = sim_pool_create,                  \
-    .pool_destroy = sim_pool_destroy, .pool_trim = sim_pool_trim, .pool_usage = sim_pool_usage,    \
-    .pool_reset_peak = sim_pool_reset_peak, .alloc = sim_alloc, .free = sim_free,                  \
-    .event_create = sim_event_create, .event_destroy = sim_event_destroy,                          \
+    .current_device = sim_current_device, .stream_inspect = sim_stream_inspect,                    \
+    .capture_id = sim_capture_id, .open = sim_open, .close = sim_close, .describe = sim_describe,  \
+    .pool_create = sim_pool_create, .pool_destroy = sim_pool_destroy, .pool_trim = sim_pool_trim,  \
+    .pool_usage = sim_pool_usage, .pool_reset_peak = sim_pool_reset_peak, .alloc = sim_alloc,      \
+    .free = sim_free, .event_create = sim_event_create, .event_destroy = sim_event_destroy,        \
     .event_record = sim_event_record, .event_query = sim_event_query,                              \
     .stream_query = sim_stream_query, .stream_synchronize = sim_stream_synchronize,                \
     .stream_wait = sim_stream_wait, .stream_create = sim_stream_create,                            \

@@ -6,7 +6,8 @@
 static bool is_outstanding(uint32_t value)
 {
     uint32_t state = value & GP_RECORD_STATE_MASK;
-    return state == GP_STATE_LIVE || state == GP_STATE_CACHED || state == GP_STATE_PARKED;
+    return state == GP_STATE_LIVE || state == GP_STATE_CACHED || state == GP_STATE_PARKED ||
+           state == GP_STATE_PINNED;
 }
 
 /* The record of whatever block last started at a multiple of the granule; NULL: none ever did.
@@ -21,7 +22,7 @@ static gp_record *record_at(gp_page *page, uintptr_t base)
     return large ? &page->large : small;
 }
 
-/* Is there a block at the address? It is live, cached or parked. */
+/* Is there a block at the address? It is live, cached, parked or pinned. */
 static bool describe(gp_page *page, uintptr_t base, gp_block *block)
 {
     gp_record *record = record_at(page, base);
@@ -69,6 +70,8 @@ static gp_status explain(const void *ptr, gp_block *block)
             return gp_error_set(
                 GP_ERR_INTERIOR_POINTER, "%p lies %zu bytes inside the block at %p of %zu bytes",
                 ptr, address - block->slot.base, (const void *)block->slot.base, block->bytes);
+        if (gp_block_state(block) == GP_STATE_PINNED)
+            return gp_error_set(GP_ERR_NOT_OWNED, "%p lies in the arena of a capture", ptr);
         return gp_error_set(GP_ERR_DOUBLE_FREE, "%p lies in the block at %p, which is free already",
                             ptr, (const void *)block->slot.base);
     }

@@ -20,8 +20,8 @@ gp_status gp_block_at(const void *ptr, gp_block *block);
 /* The live block that contains `ptr`. GP_ERR_NOT_OWNED, GP_ERR_DOUBLE_FREE. */
 gp_status gp_block_containing(const void *ptr, gp_block *block);
 
-/* The next block of a segment at or above *address that is live, cached or
- * parked; *address moves past it. False at the end. */
+/* The next block of a segment at or above *address that is live, cached, parked
+ * or pinned; *address moves past it. False at the end. */
 bool gp_block_next(const gp_segment *segment, uintptr_t *address, gp_block *block);
 
 static inline uint32_t gp_block_state(const gp_block *block)

@@ -5,10 +5,10 @@
 
 #define MOST_LISTED 16
 
-static bool append_live(const gp_walk_entry *entry, void *user)
+static bool append_held(const gp_walk_entry *entry, void *user)
 {
     unsigned *listed = user;
-    if (entry->kind != GP_WALK_LIVE)
+    if (entry->kind != GP_WALK_LIVE && entry->kind != GP_WALK_ARENA)
         return true;
     if (++*listed > MOST_LISTED) {
         gp_error_append(" ...");
@@ -22,6 +22,6 @@ static bool append_live(const gp_walk_entry *entry, void *user)
 void gp_block_list_append(gp_pool *pool)
 {
     unsigned listed = 0;
-    if (gp_pool_walk(pool, append_live, &listed) != GP_OK)
+    if (gp_pool_walk(pool, append_held, &listed) != GP_OK)
         gp_error_append(" (no host memory to list them)");
 }

@@ -1,4 +1,4 @@
-/* Naming live allocations in an error text. */
+/* Naming live allocations, and what arenas hold, in an error text. */
 #ifndef GP_SRC_BLOCK_LIST_H
 #define GP_SRC_BLOCK_LIST_H
 

@@ -16,6 +16,7 @@ typedef struct tally {
     uint64_t live;    /* Bytes of live blocks. */
     uint64_t cached;  /* Bytes of blocks in thread caches and in transit. */
     uint64_t parked;  /* Bytes of parked blocks. */
+    uint64_t pinned;  /* Bytes of arenas' pieces. */
     uint64_t l1;      /* What thread caches say they hold. */
     uint64_t transit; /* What stream caches say is on its way. */
     uint64_t kept;    /* Large memory of stream caches. */
@@ -42,6 +43,9 @@ static void tally_block(const gp_block *block, tally *sum)
         break;
     case GP_STATE_PARKED:
         sum->parked += block->bytes;
+        break;
+    case GP_STATE_PINNED:
+        sum->pinned += block->bytes;
         break;
     default:
         sum->cached += block->bytes;
@@ -147,11 +151,13 @@ static gp_status check_sums(gp_pool *pool, const tally *sum)
     gp_status status = expect("reserved bytes", gp_counter_get(&pool->global.reserved),
                               sum->native + gp_global_tier_kept_bytes(&pool->global));
     if (status == GP_OK)
-        status = expect("live bytes", gp_stats_live_bytes(pool), sum->live);
+        status = expect("live bytes", gp_stats_live_bytes(pool), sum->live + sum->pinned);
     if (status == GP_OK)
         status = expect("cached blocks", sum->cached, sum->l1 + sum->transit + sum->kept);
     if (status == GP_OK)
         status = expect("parked bytes", gp_counter_get(&pool->captured.parked_bytes), sum->parked);
+    if (status == GP_OK)
+        status = expect("arenas' bytes", gp_counter_get(&pool->arenas.bytes), sum->pinned);
     return status;
 }
 

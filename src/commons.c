@@ -29,6 +29,7 @@ void gp_commons_destroy(gp_commons *commons)
 static bool take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
 {
     uintptr_t base;
+    GP_ASSERT(bytes > GP_PAGE_BYTES); /* As the policy was told. */
     const size_t least = alignment > GP_PAGE_BYTES ? alignment : GP_PAGE_BYTES;
     if (!commons->pool->policy.take(commons->policy, bytes, least, &base))
         return false;

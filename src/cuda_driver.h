@@ -25,14 +25,14 @@ enum {
     GP_CU_STREAM_CAPTURE_IMPLICIT = 906
 };
 
-enum { GP_CU_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115 }; /* CUdevice_attribute */
-enum { GP_CU_STREAM_NON_BLOCKING = 1 };                /* CUstream_flags */
-enum { GP_CU_EVENT_DISABLE_TIMING = 2 };               /* CUevent_flags */
-enum { GP_CU_CAPTURE_STATUS_NONE = 0 };                /* CUstreamCaptureStatus */
-enum { GP_CU_CAPTURE_MODE_RELAXED = 2 };               /* CUstreamCaptureMode */
-enum { GP_CU_ALLOCATION_PINNED = 1 };                  /* CUmemAllocationType */
-enum { GP_CU_HANDLE_NONE = 0 };                        /* CUmemAllocationHandleType */
-enum { GP_CU_LOCATION_DEVICE = 1 };                    /* CUmemLocationType */
+enum { GP_CU_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115 };                   /* CUdevice_attribute */
+enum { GP_CU_STREAM_NON_BLOCKING = 1 };                                  /* CUstream_flags */
+enum { GP_CU_EVENT_DISABLE_TIMING = 2 };                                 /* CUevent_flags */
+enum { GP_CU_CAPTURE_STATUS_NONE = 0, GP_CU_CAPTURE_STATUS_ACTIVE = 1 }; /* CUstreamCaptureStatus */
+enum { GP_CU_CAPTURE_MODE_RELAXED = 2 };                                 /* CUstreamCaptureMode */
+enum { GP_CU_ALLOCATION_PINNED = 1 };                                    /* CUmemAllocationType */
+enum { GP_CU_HANDLE_NONE = 0 };     /* CUmemAllocationHandleType */
+enum { GP_CU_LOCATION_DEVICE = 1 }; /* CUmemLocationType */
 
 /* CUmemPool_attribute; the values are uint64_t. */
 enum {
@@ -88,6 +88,8 @@ typedef struct gp_cu_pool_props {
           (cudaStream_t stream, gp_cu_context * context))                                          \
     ENTRY(stream_is_capturing, "cuStreamIsCapturing", "", 10000,                                   \
           (cudaStream_t stream, int *capture_status))                                              \
+    ENTRY(stream_get_capture_info, "cuStreamGetCaptureInfo", "", 10010,                            \
+          (cudaStream_t stream, int *capture_status, unsigned long long *id))                      \
     ENTRY(stream_get_id, "cuStreamGetId", "", 12000,                                               \
           (cudaStream_t stream, unsigned long long *id))                                           \
     ENTRY(stream_wait_event, "cuStreamWaitEvent", "", 3020,                                        \

@@ -158,6 +158,9 @@ static GP_NOINLINE gp_status free_slow(void *ptr, cudaStream_t stream)
     if (ptr == NULL || !gp_process_is_running())
         return GP_OK;
 
+    gp_pool *arena_pool = gp_arenas_pool_of(ptr);
+    if (arena_pool != NULL)
+        return gp_arenas_free(arena_pool, ptr, stream);
     gp_block block;
     gp_status status = gp_block_at(ptr, &block);
     if (status == GP_OK)
@@ -219,6 +222,9 @@ gp_status gp_usable_size(const void *ptr, size_t *bytes)
 {
     if (bytes == NULL)
         return gp_error_set(GP_ERR_INVALID_ARGUMENT, "bytes is NULL");
+    gp_pool *arena_pool = gp_arenas_pool_of(ptr);
+    if (arena_pool != NULL)
+        return gp_arenas_usable_size(arena_pool, ptr, bytes);
     gp_block block;
     gp_status status = gp_block_at(ptr, &block);
     if (status == GP_OK)

@@ -43,6 +43,7 @@
 #define GP_STATE_CACHED 0x00020000u /* In a thread cache, or on its way home. */
 #define GP_STATE_FREED 0x00030000u  /* Back with the policy; kept to know a double free. */
 #define GP_STATE_PARKED 0x00040000u /* Freed inside a capture; free once that ends. */
+#define GP_STATE_PINNED 0x00050000u /* A piece of an arena, which knows what is in it. */
 
 typedef _Atomic(uint32_t) gp_record;
 

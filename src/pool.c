@@ -49,6 +49,7 @@ static gp_status build_parts(gp_pool *pool)
     gp_page_store_init(&pool->pages);
     gp_use_table_init(&pool->uses);
     gp_captured_blocks_init(&pool->captured);
+    gp_arenas_init(&pool->arenas);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
 
@@ -136,6 +137,7 @@ void gp_pool_tear_down(gp_pool *pool)
     drop_streams(pool);
     gp_commons_destroy(&pool->chunks);
     gp_commons_destroy(&pool->large);
+    gp_arenas_destroy(&pool->arenas);
     gp_captured_blocks_destroy(&pool->captured);
     gp_page_store_destroy(&pool->pages);
     gp_fence_store_destroy(&pool->fences);
@@ -148,9 +150,14 @@ void gp_pool_tear_down(gp_pool *pool)
 
 static gp_status refuse_if_busy(gp_pool *pool)
 {
-    if (gp_stats_live_bytes(pool) == 0)
+    const uint64_t arenas = gp_counter_get(&pool->arenas.count);
+    if (gp_stats_live_bytes(pool) == 0 && arenas == 0)
         return GP_OK;
-    gp_status status = gp_error_set(GP_ERR_BUSY, "allocations are live:");
+    gp_status status =
+        arenas == 0
+            ? gp_error_set(GP_ERR_BUSY, "allocations are live:")
+            : gp_error_set(GP_ERR_BUSY, "arenas are not released (%llu), or allocations are live:",
+                           (unsigned long long)arenas);
     gp_block_list_append(pool);
     return status;
 }

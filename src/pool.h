@@ -7,6 +7,7 @@
 #include "tree.h"
 
 #include "gp/pool.h"
+#include "arenas.h"
 #include "backend.h"
 #include "batch.h"
 #include "captured_blocks.h"
@@ -34,6 +35,7 @@ struct gp_pool {
     gp_page_store pages;
     gp_use_table uses;
     gp_captured_blocks captured;
+    gp_arenas arenas; /* Of captures, with GP_CAPTURE_ARENA. */
 
     /* Every stream cache there ever was; grows at the front, never shrinks. */
     _Atomic(gp_stream_cache *) streams;

@@ -21,6 +21,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .struct_bytes = sizeof(*config),
         .backend = GP_BACKEND_AUTO,
         .share = GP_SHARE_WAIT,
+        .capture = GP_CAPTURE_NATIVE,
         .alignment = 512,
         .large_bytes = MIB / 2,
         .segment_bytes = 32 * MIB,
@@ -67,6 +68,8 @@ static gp_status check_enums(const gp_pool_config *config)
         return bad_field("backend", "a gp_backend_kind");
     if ((unsigned)config->share > GP_SHARE_NEVER)
         return bad_field("share", "a gp_share_mode");
+    if ((unsigned)config->capture > GP_CAPTURE_ARENA)
+        return bad_field("capture", "a gp_capture_mode");
     return GP_OK;
 }
 

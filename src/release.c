@@ -97,7 +97,8 @@ static bool order_everything(gp_pool *pool, cudaStream_t *stream)
     if (gp_global_tier_own_stream(&pool->global, stream) != GP_OK)
         return false;
 
-    bool ordered = true;
+    /* Graphs are replayed on streams that the pool need not know. */
+    bool ordered = gp_counter_get(&pool->arenas.bytes) == 0;
     /* Live, or freed inside a capture and not given back yet. */
     const bool outstanding =
         gp_stats_live_bytes(pool) + gp_counter_get(&pool->captured.parked_bytes) > 0;

@@ -49,6 +49,30 @@ gp_sim_result gp_sim_stream_is_capturing(cudaStream_t stream, gp_sim_capture_sta
     return gp_sim_leave(result);
 }
 
+/* Off the hot path, so asked under the lock, which keeps the capture where it is. */
+static gp_sim_result get_capture_info(const gp_sim_call *call, cudaStream_t handle,
+                                      gp_sim_capture_status *status, uint64_t *id)
+{
+    gp_sim_stream *stream = NULL;
+    gp_sim_result result = gp_sim_stream_find(call, handle, &stream);
+    if (result == GP_SIM_SUCCESS)
+        result = is_capturing(call->thread, handle, status);
+    if (result == GP_SIM_SUCCESS && stream->capture != NULL)
+        *id = stream->capture->number;
+    return result;
+}
+
+gp_sim_result gp_sim_stream_get_capture_info(cudaStream_t stream, gp_sim_capture_status *status,
+                                             uint64_t *id)
+{
+    gp_sim_call call;
+    gp_sim_result result = gp_sim_enter(&call, GP_SIM_FN_STREAM_GET_CAPTURE_INFO);
+    if (result == GP_SIM_SUCCESS)
+        result = status != NULL && id != NULL ? get_capture_info(&call, stream, status, id)
+                                              : GP_SIM_INVALID_VALUE;
+    return gp_sim_leave(result);
+}
+
 /* ---- id ---- */
 
 /* The id if nothing speaks against reading it, else 0. */

@@ -36,7 +36,8 @@ void gp_stats_sum(gp_pool *pool, gp_thread_counters *sum)
 
 static uint64_t live_of(const gp_pool *pool, const gp_thread_counters *sum)
 {
-    return gp_counter_get(&sum->live_bytes) - gp_counter_get(&pool->captured.parked_bytes);
+    return gp_counter_get(&sum->live_bytes) - gp_counter_get(&pool->captured.parked_bytes) +
+           gp_counter_get(&pool->arenas.bytes);
 }
 
 uint64_t gp_stats_live_bytes(gp_pool *pool)
@@ -44,6 +45,34 @@ uint64_t gp_stats_live_bytes(gp_pool *pool)
     gp_thread_counters sum;
     gp_stats_sum(pool, &sum);
     return live_of(pool, &sum);
+}
+
+/* The calling thread's own counters, folded in so that its past peak is not
+ * counted after the reset. */
+static void fold_own(gp_pool *pool)
+{
+    gp_registry_lock();
+    gp_thread_pool *part = gp_thread_self == NULL ? NULL : gp_thread_self->pools;
+    while (part != NULL && part->pool != pool)
+        part = part->next_of_thread;
+    gp_registry_unlock();
+    if (part != NULL)
+        gp_thread_fold(pool, &part->counters);
+}
+
+/* The thread's own peaks belong to what was pinned before. */
+void gp_stats_add_pinned(gp_pool *pool, size_t bytes)
+{
+    fold_own(pool);
+    (void)gp_counter_add_shared(&pool->arenas.bytes, bytes);
+    gp_counter_raise(&pool->live_high, gp_counter_add_shared(&pool->live_folded, bytes));
+}
+
+void gp_stats_sub_pinned(gp_pool *pool, size_t bytes)
+{
+    fold_own(pool);
+    gp_counter_sub_shared(&pool->arenas.bytes, bytes);
+    gp_counter_sub_shared(&pool->live_folded, bytes);
 }
 
 /* The peak, with what threads have not folded in yet. */
@@ -150,6 +179,7 @@ static void fill(gp_pool *pool, gp_pool_stats *stats)
     gp_registry_lock();
     sum_locked(pool, &sum);
     stats->live_bytes = live_of(pool, &sum);
+    stats->arena_bytes = gp_counter_get(&pool->arenas.bytes);
     stats->live_bytes_high = live_high_locked(pool, stats->live_bytes);
     stats->streams = pool->registry.count;
     add_streams_locked(pool, stats);
@@ -178,19 +208,6 @@ gp_status gp_pool_get_stats(gp_pool *pool, gp_pool_stats *stats)
     if (status == GP_OK)
         fill(pool, stats);
     return status;
-}
-
-/* The calling thread's own counters, folded in so that its past peak is not
- * counted after the reset. */
-static void fold_own(gp_pool *pool)
-{
-    gp_registry_lock();
-    gp_thread_pool *part = gp_thread_self == NULL ? NULL : gp_thread_self->pools;
-    while (part != NULL && part->pool != pool)
-        part = part->next_of_thread;
-    gp_registry_unlock();
-    if (part != NULL)
-        gp_thread_fold(pool, &part->counters);
 }
 
 gp_status gp_pool_reset_peak(gp_pool *pool)

@@ -8,7 +8,11 @@
 /* Counters of all threads, past and present. Not under the registry's lock. */
 void gp_stats_sum(gp_pool *pool, gp_thread_counters *sum);
 
-/* Bytes held by callers. */
+/* Bytes held by callers, and by arenas. */
 uint64_t gp_stats_live_bytes(gp_pool *pool);
+
+/* An arena holds more bytes, or fewer. */
+void gp_stats_add_pinned(gp_pool *pool, size_t bytes);
+void gp_stats_sub_pinned(gp_pool *pool, size_t bytes);
 
 #endif

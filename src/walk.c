@@ -74,13 +74,25 @@ static bool visit_segment(const walk_state *walk, const gp_segment *segment)
     return walk->visit(&entry, walk->user);
 }
 
+static gp_walk_kind kind_of(const gp_block *block)
+{
+    switch (gp_block_state(block)) {
+    case GP_STATE_LIVE:
+        return GP_WALK_LIVE;
+    case GP_STATE_PINNED:
+        return GP_WALK_ARENA;
+    default:
+        return GP_WALK_CACHED;
+    }
+}
+
 static bool visit_blocks(const walk_state *walk, const gp_segment *segment)
 {
     uintptr_t address = segment->span.base;
     gp_block block;
     while (gp_block_next(segment, &address, &block)) {
         const gp_walk_entry entry = {
-            .kind = gp_block_state(&block) == GP_STATE_LIVE ? GP_WALK_LIVE : GP_WALK_CACHED,
+            .kind = kind_of(&block),
             .address = (const void *)block.slot.base,
             .bytes = block.bytes,
             .stream_id = stream_id_of(segment),

@@ -265,6 +265,16 @@ EXPORT(int, cuStreamIsCapturing, (cudaStream_t stream, int *status))
     return give(result, status, &stream->capture_status, sizeof(*status));
 }
 
+EXPORT(int, cuStreamGetCaptureInfo, (cudaStream_t stream, int *status, unsigned long long *id))
+{
+    int result = answer(__func__);
+    if (result == GP_CU_SUCCESS)
+        result = stream->capture_result;
+    if (result == GP_CU_SUCCESS && stream->capture_status == GP_CU_CAPTURE_STATUS_ACTIVE)
+        *id = stream->capture_id;
+    return give(result, status, &stream->capture_status, sizeof(*status));
+}
+
 #ifndef FAKE_OLD_DRIVER
 EXPORT(int, cuStreamGetId, (cudaStream_t stream, unsigned long long *id))
 {

@@ -19,6 +19,7 @@ struct CUstream_st {
     int capture_result; /* what cuStreamIsCapturing returns, */
     int capture_status; /* and what it stores */
     unsigned long long id;
+    unsigned long long capture_id;
 };
 
 typedef struct fake_driver {

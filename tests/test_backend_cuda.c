@@ -169,6 +169,24 @@ Test(cuda_backend, asks_for_the_capture_state_first_and_for_nothing_more_than_th
     cr_assert(eq(str, (char *)driver->log[1], "cuStreamGetId"));
 }
 
+Test(cuda_backend, names_the_capture_of_a_stream_unless_it_is_over_or_spoilt)
+{
+    struct CUstream_st streams[] = {
+        {.capture_status = STATUS_ACTIVE, .capture_id = 5},
+        {.capture_status = STATUS_INVALIDATED, .capture_id = 6},
+        {.capture_status = 0, .capture_id = 7},
+        {.capture_result = GP_CU_STREAM_CAPTURE_IMPLICIT},
+    };
+    uint64_t id = 1;
+
+    cr_assert(eq(int, ops->capture_id(&streams[0], &id), GP_OK));
+    cr_assert(eq(u64, id, 5));
+    for (int i = 1; i < 3; i++)
+        cr_assert(eq(int, ops->capture_id(&streams[i], &id), GP_ERR_CAPTURE));
+    cr_assert(ne(int, ops->capture_id(&streams[3], &id), GP_OK));
+    cr_assert(eq(u64, id, 5));
+}
+
 /* C28, and DESIGN's rule 4: reading the id would invalidate the capture. */
 Test(cuda_backend, never_asks_a_capturing_stream_for_its_id)
 {

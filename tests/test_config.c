@@ -16,6 +16,7 @@ Test(config, init_fills_in_the_documented_defaults)
     cr_assert(eq(int, config.device, 0));
     cr_assert(eq(int, (int)config.backend, (int)GP_BACKEND_AUTO));
     cr_assert(eq(int, (int)config.share, (int)GP_SHARE_WAIT));
+    cr_assert(eq(int, (int)config.capture, (int)GP_CAPTURE_NATIVE));
     cr_assert(eq(ptr, (void *)config.native_pool, NULL));
     cr_assert(eq(sz, config.alignment, 512));
     cr_assert(eq(sz, config.large_bytes, KIB(512)));
@@ -77,6 +78,7 @@ static const bad_field bad_fields[] = {
     BAD(device, (size_t)-1),
     BAD(backend, 3),
     BAD(share, 3),
+    BAD(capture, 2),
     BAD(alignment, 128),
     BAD(alignment, 768),
     BAD(alignment, MIB(4)),

@@ -98,6 +98,8 @@ static gp_sim_result call_function(gp_sim_function function)
         return gp_sim_device_synchronize();
     case GP_SIM_FN_STREAM_IS_CAPTURING:
         return gp_sim_stream_is_capturing(stream, &status);
+    case GP_SIM_FN_STREAM_GET_CAPTURE_INFO:
+        return gp_sim_stream_get_capture_info(stream, &status, &id);
     case GP_SIM_FN_STREAM_GET_ID:
         return gp_sim_stream_get_id(stream, &id);
     case GP_SIM_FN_STREAM_GET_DEVICE:

@@ -22,6 +22,7 @@
 #ifndef GP_GP_H
 #define GP_GP_H
 
+#include "gp/arena.h"
 #include "gp/base.h"
 #include "gp/policy.h"
 #include "gp/pool.h"

@@ -34,6 +34,12 @@ typedef enum gp_share_mode {
     GP_SHARE_NEVER = 2      /**< Take nothing out of another stream's cache. */
 } gp_share_mode;
 
+/** What an allocation on a stream that captures becomes. */
+typedef enum gp_capture_mode {
+    GP_CAPTURE_NATIVE = 0, /**< A memory node of the graph, of the native allocator. */
+    GP_CAPTURE_ARENA = 1   /**< A block of the capture's private arena: gp/arena.h. */
+} gp_capture_mode;
+
 /**
  * Asked for memory before an allocation fails: gp_pool_config.on_pressure.
  *
@@ -63,6 +69,7 @@ typedef struct gp_pool_config {
     int device;              /**< Device ordinal. Default 0. */
     gp_backend_kind backend; /**< Default GP_BACKEND_AUTO. */
     gp_share_mode share;     /**< Default GP_SHARE_WAIT. */
+    gp_capture_mode capture; /**< Default GP_CAPTURE_NATIVE. */
 
     /** Placement of each stream's free memory and of the commons. NULL:
      *  gp_policy_cache_first(). */
@@ -77,7 +84,7 @@ typedef struct gp_pool_config {
 
     /** Least alignment of every block in bytes, a power of two from 256 to
      *  2 MiB. Blocks are multiples of 512 bytes, so 256 behaves as 512.
-     *  Default 512. Inside a capture the native allocator's own holds. */
+     *  Default 512. For a memory node of a graph the native allocator's own holds. */
     size_t alignment;
 
     /** Requests above this many bytes bypass L1 and the buddy system, and are
@@ -165,8 +172,9 @@ GP_API GP_NODISCARD gp_status gp_pool_create(gp_pool **pool, const gp_pool_confi
  * @param pool  The pool. A default pool cannot be destroyed.
  *
  * @retval GP_OK                The pool is gone.
- * @retval GP_ERR_BUSY          Allocations are live: gp_last_error() lists the
- *                              first of them. The pool is unchanged.
+ * @retval GP_ERR_BUSY          Allocations are live, or arenas not released:
+ *                              gp_last_error() lists the first of them. The pool
+ *                              is unchanged.
  * @retval GP_ERR_INVALID_POOL  Not a pool, destroyed already, or a default pool.
  * @retval GP_ERR_WRONG_PROCESS In a forked child. Nothing was done.
  * @retval GP_ERR_SHUTDOWN      The process is exiting. Nothing was done.
@@ -174,10 +182,11 @@ GP_API GP_NODISCARD gp_status gp_pool_create(gp_pool **pool, const gp_pool_confi
 GP_API GP_NODISCARD gp_status gp_pool_destroy(gp_pool *pool);
 
 /**
- * Destroy a pool although allocations are live.
+ * Destroy a pool although allocations are live, or arenas not released.
  *
  * The live allocations become invalid in stream order, after the work queued so
- * far on every stream that the pool was used on. Their pointers must not be used or
+ * far on every stream that the pool was used on; with an arena, after all work of
+ * the device, since its graph may be replayed on any stream. Their pointers must not be used or
  * freed again; a later gp_free_async() of one returns GP_ERR_NOT_OWNED.
  *
  * Everything else, the statuses but GP_ERR_BUSY included, is as in
@@ -218,7 +227,9 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  * driver allows no memory nodes, as in the body of a conditional node, its refusal is
  * returned, and what becomes of the capture is the driver's. It also judges later
  * whether a graph with memory nodes may be a child graph of another; gp takes no
- * part in that.
+ * part in that. In a pool with GP_CAPTURE_ARENA the call takes a block of the capture's
+ * arena instead (gp/arena.h), which is valid until the arena is released, in the graph
+ * and outside of it.
  *
  * Not to be called in a host function of a stream (cudaLaunchHostFunc,
  * cudaStreamAddCallback), where the driver allows no calls of it: gp may make some,
@@ -245,7 +256,9 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
  *                                  stream captures, so it cannot be used now; or the
- *                                  driver takes no memory node into the capture.
+ *                                  driver takes no memory node into the capture. For
+ *                                  an arena: the capture was invalidated, or the
+ *                                  device is not past a native allocation yet.
  * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
  * @retval GP_ERR_UNSUPPORTED       The device has no memory pools, the stream is of
  *                                  another context than the device's primary one, or
@@ -281,8 +294,8 @@ GP_API GP_NODISCARD gp_status gp_alloc_from_pool_async(void **ptr, size_t bytes,
  * Allocate with a larger alignment than the pool's.
  *
  * @param alignment  A power of two from 1 byte to 2 MiB. Values up to the
- *                   pool's own alignment change nothing. Has no effect while
- *                   @p stream captures.
+ *                   pool's own alignment change nothing. Has no effect on a
+ *                   memory node of a graph.
  *
  * The other parameters and the statuses are those of
  * gp_alloc_from_pool_async(); @retval GP_ERR_INVALID_ARGUMENT also if
@@ -308,6 +321,11 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  *
  * A block that was allocated in a capture and is freed outside of one goes to the
  * native allocator, as with cudaFreeAsync(), whose rules hold for it.
+ *
+ * A block of an arena (GP_CAPTURE_ARENA) that is freed inside its capture may be
+ * handed out again in the same capture, on the stream of the free only, whose work
+ * comes after it in every replay. Freed anywhere else it is free for the caller,
+ * and stays with the arena until that is released.
  *
  * Not to be called in a host function of a stream, as gp_alloc_async(). A free on an
  * attached stream that is a hit makes no driver call, but no caller can rely on a hit.
@@ -356,8 +374,8 @@ GP_API GP_NODISCARD gp_status gp_free_async(void *ptr, cudaStream_t stream);
  * @retval GP_OK  *bytes is set.
  * @retval GP_ERR_INVALID_ARGUMENT  @p bytes is NULL.
  * @retval GP_ERR_NOT_OWNED, GP_ERR_INTERIOR_POINTER, GP_ERR_DOUBLE_FREE  As
- *         gp_free_async(). A block that was allocated in a capture is not known
- *         here: GP_ERR_NOT_OWNED.
+ *         gp_free_async(). A memory node's block is not known here:
+ *         GP_ERR_NOT_OWNED.
  *
  * Thread-safe.
  */

@@ -217,6 +217,10 @@ GP_API gp_sim_result gp_sim_end_capture(cudaStream_t stream, gp_sim_graph *graph
 /** Safe to ask at any time. 906 for the legacy stream while a blocking stream of
  *  its device captures. */
 GP_API gp_sim_result gp_sim_stream_is_capturing(cudaStream_t stream, gp_sim_capture_status *status);
+/** The same, and which capture it is: an id that no other one ever gets. *id is written
+ *  only if the stream captures. */
+GP_API gp_sim_result gp_sim_stream_get_capture_info(cudaStream_t stream,
+                                                    gp_sim_capture_status *status, uint64_t *id);
 /** As cuThreadExchangeStreamCaptureMode. */
 GP_API gp_sim_result gp_sim_exchange_capture_mode(gp_sim_capture_mode *mode);
 /** Run a graph's nodes on a stream; its accesses are checked for hazards. 1, and
@@ -249,6 +253,7 @@ typedef enum gp_sim_function {
     GP_SIM_FN_MEM_GET_INFO,
     GP_SIM_FN_STREAM_QUERY,
     GP_SIM_FN_DEVICE_SYNCHRONIZE,
+    GP_SIM_FN_STREAM_GET_CAPTURE_INFO,
     GP_SIM_FN_COUNT
 } gp_sim_function;
 

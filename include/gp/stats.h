@@ -23,17 +23,18 @@ extern "C" {
 typedef struct gp_pool_stats {
     uint32_t struct_bytes; /**< sizeof(gp_pool_stats); set by the caller. */
 
-    uint64_t live_bytes;            /**< Held by callers. */
-    uint64_t live_bytes_high;       /**< Peak since creation or gp_pool_reset_peak(); exact with
-                                         one thread, else up to one L1 bound a thread too low. */
-    uint64_t live_blocks;           /**< Allocations held by callers. */
-    uint64_t cached_bytes;          /**< Free inside gp, wherever. */
-    uint64_t l1_cached_bytes;       /**< Of these, in thread caches. */
-    uint64_t pending_bytes;         /**< Of these, behind a fence not yet seen complete, or
-                                         parked until a capture ends. */
-    uint64_t reserved_bytes;        /**< Held from the native pool. */
-    uint64_t reserved_bytes_high;   /**< Its peak. */
-    uint64_t native_reserved_bytes; /**< What the native pool holds from the device. */
+    uint64_t live_bytes;      /**< Held by callers, or by arenas of captures. */
+    uint64_t live_bytes_high; /**< Peak since creation or gp_pool_reset_peak(); exact with
+                                   one thread, else up to one L1 bound a thread too low. */
+    uint64_t live_blocks;     /**< Allocations held by callers, arenas aside. */
+    uint64_t arena_bytes;     /**< Of the live bytes, those that arenas hold, handed out or not. */
+    uint64_t cached_bytes;    /**< Free inside gp, wherever. */
+    uint64_t l1_cached_bytes; /**< Of these, in thread caches. */
+    uint64_t pending_bytes;   /**< Of these, behind a fence not yet seen complete, or
+                                   parked until a capture ends. */
+    uint64_t reserved_bytes;  /**< Held from the native pool. */
+    uint64_t reserved_bytes_high;        /**< Its peak. */
+    uint64_t native_reserved_bytes;      /**< What the native pool holds from the device. */
     uint64_t native_reserved_bytes_high; /**< Its peak. */
     uint64_t metadata_bytes;             /**< Host memory of gp for this pool. */
 
@@ -49,7 +50,7 @@ typedef struct gp_pool_stats {
     /** Second frees of a block, in the same moment as the first, that were accepted and
      *  noticed later: see gp_free_async(). */
     uint64_t late_double_frees;
-    uint64_t captured;      /**< Calls passed through to a graph. */
+    uint64_t captured;      /**< Allocations and frees that became part of a capture. */
     uint64_t failures;      /**< Allocations that failed. */
     uint64_t native_allocs; /**< Calls to the native pool. */
     uint64_t native_frees;
@@ -114,8 +115,9 @@ typedef enum gp_walk_kind {
     GP_WALK_SEGMENT = 0, /**< A span held from the native pool; or a chunk, the part of one
                               that a stream cache cuts small blocks from. */
     GP_WALK_LIVE = 1,    /**< An allocation. */
-    GP_WALK_CACHED = 2   /**< A free block that is kept as one: in a thread cache, whole
+    GP_WALK_CACHED = 2,  /**< A free block that is kept as one: in a thread cache, whole
                               in a stream cache, on its way, or parked. */
+    GP_WALK_ARENA = 3    /**< A piece of memory that an arena holds (gp/arena.h). */
 } gp_walk_kind;
 
 /** One thing in a pool. */

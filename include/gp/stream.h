@@ -70,7 +70,7 @@ GP_API GP_NODISCARD gp_status gp_stream_detach(gp_pool *pool, cudaStream_t strea
  * Announce that an attached stream is about to capture.
  *
  * From now on, until gp_capture_end(), each call asks the driver; while the stream
- * does capture, allocations and frees pass through to the native allocator. When
+ * does capture, allocations and frees become part of the capture. When
  * this returns, no thread uses the stream on gp's behalf any more. Checked streams
  * need no announcement.
  *

@@ -12,7 +12,7 @@ static cudaStream_t handle_of(const proof_world *world, uint8_t stream, uint8_t 
 
 /* ---- allocate ---- */
 
-static void judge_block(proof_world *world, unsigned slot, size_t alignment)
+void proof_judge_block(proof_world *world, unsigned slot, size_t alignment)
 {
     proof_block *block = &world->blocks[slot];
     gp_status status = gp_usable_size(block->address, &block->usable);
@@ -60,7 +60,7 @@ static void alloc_eager(proof_world *world, const proof_step *step, proof_block 
     proof_take_over(world, step->stream, block);
     size_t alignment = choose_alignment(step);
     const size_t least = world->plan->pool.alignment;
-    judge_block(world, step->block, alignment > least ? alignment : least);
+    proof_judge_block(world, step->block, alignment > least ? alignment : least);
     pool->live_bytes += block->usable;
     pool->live_blocks++;
 }

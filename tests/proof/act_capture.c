@@ -60,14 +60,34 @@ void proof_begin_capture(proof_world *world, const proof_step *step)
 
 /* ---- inside ---- */
 
+static bool has_arenas(const proof_world *world)
+{
+    return world->plan->pool.capture == GP_CAPTURE_ARENA;
+}
+
+/* Nobody names the arena once the capture is over. */
+static bool name_arena(proof_world *world, const proof_step *step)
+{
+    gp_arena **arena = &graph_of(world, step->stream)->arenas[step->pool];
+    if (!has_arenas(world) || *arena != NULL)
+        return true;
+    proof_enter_gp(world);
+    gp_status status = gp_capture_get_arena(world->pools[step->pool].handle, arena,
+                                            world->streams[step->stream].handle);
+    return proof_leave_gp(world, status, "gp_capture_get_arena");
+}
+
 void proof_alloc_captured(proof_world *world, const proof_step *step, proof_block *block)
 {
     void *address = NULL;
+    if (!name_arena(world, step))
+        return;
     proof_enter_gp(world);
     gp_status status =
         gp_alloc_from_pool_async(&address, step->amount, world->pools[step->pool].handle,
                                  world->streams[step->stream].handle);
-    if (!proof_leave_gp(world, status, "gp_alloc_from_pool_async in a capture"))
+    if (!(has_arenas(world) ? proof_leave_gp_full : proof_leave_gp)(
+            world, status, "gp_alloc_from_pool_async in a capture"))
         return;
     *block = (proof_block){.state = PROOF_BLOCK_CAPTURED,
                            .address = address,
@@ -77,6 +97,8 @@ void proof_alloc_captured(proof_world *world, const proof_step *step, proof_bloc
                            .pool = step->pool,
                            .graph = world->streams[step->stream].capture};
     proof_take_over(world, step->stream, block);
+    if (has_arenas(world))
+        proof_judge_block(world, step->block, world->plan->pool.alignment);
 }
 
 static bool is_of_capture(const proof_world *world, uint8_t stream, const proof_block *block)
@@ -216,7 +238,7 @@ void proof_close_capture(proof_world *world, uint8_t stream, bool may_leave_bloc
     for (unsigned i = 0; i < PROOF_FAULTS; i++)
         world->faults[i].calls_left = 0;
     join_lanes(world, stream);
-    free_inside(world, stream, may_leave_block);
+    free_inside(world, stream, may_leave_block && !has_arenas(world));
     proof_expect_native(world,
                         world->device->end_capture(world->streams[stream].handle, &graph->handle),
                         "end_capture");
@@ -279,10 +301,37 @@ void proof_launch_graph(proof_world *world, const proof_step *step)
     note_launch(world, step->to, graph);
 }
 
-void proof_drop_graph(proof_world *world, uint8_t stream)
+/* Where the last replay is followed. It is not launched any more. */
+static bool release_arenas(proof_world *world, proof_graph *graph, uint8_t to)
+{
+    for (unsigned pool = 0; pool < PROOF_POOLS; pool++) {
+        if (graph->arenas[pool] == NULL)
+            continue;
+        graph->is_spent = true;
+        proof_follow(world, to, graph->launch);
+        proof_enter_gp(world);
+        gp_status status = gp_arena_release(graph->arenas[pool], world->streams[to].handle);
+        if (!proof_leave_gp(world, status, "gp_arena_release"))
+            return false;
+        graph->arenas[pool] = NULL;
+    }
+    return true;
+}
+
+static bool can_release(const proof_world *world, const proof_graph *graph, uint8_t to)
+{
+    bool has_any = false;
+    for (unsigned pool = 0; pool < PROOF_POOLS; pool++)
+        has_any = has_any || graph->arenas[pool] != NULL;
+    return !has_any || (proof_is_eager(world, to) && proof_can_follow(world, to, graph->launch));
+}
+
+void proof_drop_graph(proof_world *world, uint8_t stream, uint8_t to)
 {
     proof_graph *graph = &world->graphs[stream];
     world->has_acted = true;
+    if (!release_arenas(world, graph, to))
+        return;
     if (graph->resting != PROOF_NONE)
         world->blocks[graph->resting].state = PROOF_BLOCK_NONE;
     proof_expect_native(world, world->device->graph_destroy(graph->handle), "graph_destroy");
@@ -292,8 +341,10 @@ void proof_drop_graph(proof_world *world, uint8_t stream)
 void proof_destroy_graph(proof_world *world, const proof_step *step)
 {
     const proof_graph *graph = &world->graphs[step->stream];
-    if (graph->handle == NULL || (graph->resting != PROOF_NONE &&
-                                  world->blocks[graph->resting].state != PROOF_BLOCK_RESTING))
+    if (graph->handle == NULL ||
+        (graph->resting != PROOF_NONE &&
+         world->blocks[graph->resting].state != PROOF_BLOCK_RESTING) ||
+        !can_release(world, graph, step->to))
         return;
-    proof_drop_graph(world, step->stream);
+    proof_drop_graph(world, step->stream, step->to);
 }

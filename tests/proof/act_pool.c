@@ -43,6 +43,10 @@ void proof_create_pool(proof_world *world, const proof_step *step)
 
 static bool has_captured_block(const proof_world *world, unsigned pool)
 {
+    for (unsigned i = 0; i < PROOF_STREAMS; i++) {
+        if (world->graphs[i].arenas[pool] != NULL)
+            return true;
+    }
     for (unsigned i = 0; i < PROOF_BLOCKS; i++) {
         const proof_block *block = &world->blocks[i];
         if (block->pool == pool && block->state > PROOF_BLOCK_LIVE)

@@ -33,6 +33,9 @@ proof_action proof_exchange;
 
 /* ---- what they share ---- */
 
+/* Is the block what was asked for, and nobody else's? Finds out how much of it is usable. */
+void proof_judge_block(proof_world *world, unsigned slot, size_t alignment);
+
 /* On a stream that captures: see act_capture.c. */
 void proof_alloc_captured(proof_world *world, const proof_step *step, proof_block *block);
 void proof_touch_captured(proof_world *world, const proof_step *step, proof_block *block);
@@ -54,7 +57,8 @@ void proof_detach_all(proof_world *world, proof_stream *stream);
 
 /* End a capture without a program's leave: everything is freed inside of it. */
 void proof_close_capture(proof_world *world, uint8_t stream, bool may_leave_block);
-void proof_drop_graph(proof_world *world, uint8_t stream);
+/* `to` follows the last launch: its arenas are released there. */
+void proof_drop_graph(proof_world *world, uint8_t stream, uint8_t to);
 
 /* Let all work end. False where that is not possible now. */
 bool proof_settle(proof_world *world);

@@ -78,6 +78,7 @@ static void choose_pool(uint64_t *random, proof_plan *plan)
     if (one_in(random, 5))
         pool->policy = one_in(random, 2) ? gp_policy_first_fit() : gp_policy_best_fit();
     pool->visible_order = one_in(random, 16);
+    pool->capture = plan->seed % 4 == 1 ? GP_CAPTURE_ARENA : GP_CAPTURE_NATIVE;
     if (plan->is_tight && one_in(random, 2))
         pool->max_bytes = plan->machine.device_bytes / 2;
 }

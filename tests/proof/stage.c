@@ -56,11 +56,12 @@ void proof_stage_join(proof_world *world, const proof_world *first)
 
 /* ---- after ---- */
 
+/* The legacy stream can follow every launch. */
 static void drop_graphs(proof_world *world)
 {
     for (unsigned i = 0; i < PROOF_MADE_STREAMS; i++) {
         if (world->graphs[i].handle != NULL)
-            proof_drop_graph(world, (uint8_t)i);
+            proof_drop_graph(world, (uint8_t)i, PROOF_LEGACY);
     }
 }
 

@@ -80,6 +80,7 @@ typedef struct proof_graph {
     gp_sim_capture_mode mode;
     uint8_t use_count;
     proof_graph_use uses[PROOF_GRAPH_USES];
+    gp_arena *arenas[PROOF_POOLS]; /* where its blocks are, in pools that have arenas */
     uint8_t resting; /* slot of the block that it leaves allocated; PROOF_NONE: none */
     proof_point launch;
 } proof_graph;

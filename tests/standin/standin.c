@@ -149,6 +149,22 @@ STANDIN_EXPORT(int, cuStreamIsCapturing, (cudaStream_t stream, int *capture_stat
     return result;
 }
 
+STANDIN_EXPORT(int, cuStreamGetCaptureInfo,
+               (cudaStream_t stream, int *capture_status, unsigned long long *id))
+{
+    gp_sim_capture_status status = GP_SIM_CAPTURE_NONE;
+    uint64_t found = 0;
+    if (lacks_context(stream))
+        return GP_CU_INVALID_CONTEXT;
+    int result = gp_sim_stream_get_capture_info(stream, &status, &found);
+    if (result != GP_CU_SUCCESS)
+        return result;
+    *capture_status = (int)status;
+    if (status != GP_SIM_CAPTURE_NONE)
+        *id = found;
+    return GP_CU_SUCCESS;
+}
+
 STANDIN_EXPORT(int, cuStreamGetId, (cudaStream_t stream, unsigned long long *id))
 {
     uint64_t found = 0;

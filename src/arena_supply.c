@@ -1,0 +1,243 @@
+#include "arena_supply.h"
+
+#include <sched.h>
+
+#include "address_table.h"
+#include "clock.h"
+#include "error.h"
+#include "pool.h"
+#include "pressure.h"
+#include "release.h"
+#include "revocation.h"
+#include "share.h"
+
+/* Pieces that small blocks are cut from have this size, or twice that of the largest of them; if
+ * there is no more, as much as is needed. The commons give out more than a page only. */
+#define PIECE_BYTES ((size_t)2 << 20)
+#define LEAST_PIECE_BYTES (2 * GP_PAGE_BYTES)
+
+/* As for any other allocation: what is waited for may wait for the caller. */
+#define LAST_WAIT_NS 10000000
+
+/* ---- without growth ------------------------------------------------------------- */
+
+/* For no stream: what is ordered on one only is not for a graph. */
+static gp_commons_request for_nobody(size_t bytes, size_t alignment)
+{
+    return (gp_commons_request){.taker = NULL, .bytes = bytes, .alignment = alignment};
+}
+
+static bool take_complete(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    if (gp_commons_take(&pool->large, request, piece))
+        return true;
+    gp_share_reclaim_all(pool);
+    return gp_commons_take(&pool->large, request, piece);
+}
+
+/* ---- growth ------------------------------------------------------------------------ */
+
+/* Of a segment that was taken whole the rest goes to the commons, complete as it is. */
+static void cut(const gp_commons_request *request, gp_span *span)
+{
+    const uintptr_t base = gp_round_up(span->base, request->alignment);
+    const uintptr_t end = base + request->bytes;
+    const gp_span below = {.base = span->base, .bytes = base - span->base};
+    const gp_span above = {.base = end, .bytes = span->base + span->bytes - end};
+    if (below.bytes > 0)
+        gp_commons_give(below);
+    if (above.bytes > 0)
+        gp_commons_give(above);
+    *span = (gp_span){.base = base, .bytes = request->bytes};
+}
+
+static gp_status add_segment(gp_pool *pool, gp_segment *segment, cudaStream_t own_stream,
+                             const gp_commons_request *request, gp_span *piece)
+{
+    if (!gp_global_tier_wait(&pool->global, own_stream))
+        return gp_error_set(GP_ERR_CAPTURE,
+                            "the device is not past the allocation of %zu bytes, "
+                            "and a stream that captures cannot wait for it",
+                            segment->span.bytes);
+    gp_status status = gp_commons_add_segment(&pool->large, segment, request, piece);
+    if (status == GP_OK && piece->bytes > request->bytes)
+        cut(request, piece);
+    return status;
+}
+
+static gp_status add_native(gp_pool *pool, size_t bytes, const gp_commons_request *request,
+                            gp_span *piece)
+{
+    cudaStream_t own_stream;
+    gp_segment *segment;
+    gp_status status = gp_global_tier_own_stream(&pool->global, &own_stream);
+    if (status == GP_OK)
+        status = gp_global_tier_take_segment(&pool->global, bytes, own_stream, &segment);
+    if (status != GP_OK)
+        return status;
+
+    const gp_span all = segment->span;
+    status = add_segment(pool, segment, own_stream, request, piece);
+    /* Nothing of the segment was used, unless the commons have it. */
+    if (status != GP_OK && gp_address_table_segment(all.base) != segment) {
+        gp_page_store_retire(&pool->pages, all.base, all.bytes);
+        (void)gp_global_tier_give_segment(&pool->global, segment, own_stream);
+    }
+    return status;
+}
+
+/* Room in which the request fits wherever the segment starts. */
+static size_t bytes_to_grow(const gp_commons_request *request, size_t step)
+{
+    const size_t slack = request->alignment > GP_PAGE_BYTES ? request->alignment : 0;
+    return gp_round_up(request->bytes + slack, step);
+}
+
+static gp_status grow(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    const size_t bytes = bytes_to_grow(request, pool->config.segment_bytes);
+    const uint64_t high = gp_counter_get(&pool->global.reserved_ever_high);
+    if (gp_global_tier_passes_peak(&pool->global, bytes) &&
+        gp_release_down_to(pool, high > bytes ? high - bytes : 0))
+        (void)gp_release_trim(pool, 0);
+    return add_native(pool, bytes, request, piece);
+}
+
+/* One thread grows; whoever waited for it looks again first. */
+static gp_status find_or_grow(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    do {
+        if (take_complete(pool, request, piece))
+            return GP_OK;
+    } while (!gp_global_tier_begin_growth(&pool->global));
+    gp_status status = grow(pool, request, piece);
+    gp_global_tier_end_growth(&pool->global);
+    return status;
+}
+
+/* ---- when growth fails ---------------------------------------------------------------- */
+
+static bool is_exhaustion(gp_status status)
+{
+    return status == GP_ERR_OUT_OF_MEMORY || status == GP_ERR_LIMIT;
+}
+
+/* Is there memory that is not for everybody before the device is past it? */
+static bool has_pending(gp_pool *pool)
+{
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache; cache = cache->next) {
+        if (gp_counter_get(&cache->pending_bytes) > 0 || gp_stream_cache_kept_bytes(cache) > 0)
+            return true;
+    }
+    return !gp_commons_is_used_by(&pool->large, NULL) ||
+           !gp_commons_is_used_by(&pool->chunks, NULL);
+}
+
+static bool wait_for_pending(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    const uint64_t start = gp_clock_ns();
+    do {
+        if (take_complete(pool, request, piece))
+            return true;
+        (void)sched_yield();
+    } while (has_pending(pool) && gp_clock_ns() - start < LAST_WAIT_NS);
+    return false;
+}
+
+static gp_status grow_at_last(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    (void)gp_release_down_to(pool, 0);
+    (void)gp_release_trim(pool, 0);
+    return add_native(pool, bytes_to_grow(request, GP_PAGE_BYTES), request, piece);
+}
+
+static gp_status find_at_last(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    gp_revocation_flush_all(pool);
+    do {
+        if (wait_for_pending(pool, request, piece))
+            return GP_OK;
+    } while (!gp_global_tier_begin_growth(&pool->global));
+    gp_status status = grow_at_last(pool, request, piece);
+    gp_global_tier_end_growth(&pool->global);
+    return status;
+}
+
+/* What the driver said is still to be told after the caller's own calls. */
+static bool ask_caller(gp_pool *pool, size_t bytes)
+{
+    const int native = gp_last_native_error();
+    const bool relieved = gp_pressure_relieve(pool, bytes);
+    gp_error_set_native(native);
+    return relieved;
+}
+
+static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    gp_status status = find_at_last(pool, request, piece);
+    for (int round = 0; is_exhaustion(status) && round < GP_PRESSURE_ROUNDS; round++) {
+        if (!ask_caller(pool, request->bytes))
+            break;
+        status = find_at_last(pool, request, piece);
+    }
+    return is_exhaustion(status) ? gp_pressure_fail(pool, request->bytes, status) : status;
+}
+
+/* ---- the interface -------------------------------------------------------------------- */
+
+/* A checker knows the whole piece as one block, from here to the arena's release. The host sees
+ * its beginning complete, as it saw the end of all that was there before. */
+static gp_status announce(gp_pool *pool, gp_span piece)
+{
+    cudaStream_t own_stream;
+    if (pool->backend->ops->note_alloc == NULL)
+        return GP_OK;
+    gp_status status = gp_global_tier_own_stream(&pool->global, &own_stream);
+    if (status != GP_OK)
+        return status;
+    pool->backend->ops->note_alloc((void *)piece.base, piece.bytes, own_stream);
+    (void)gp_global_tier_wait(&pool->global, own_stream);
+    return GP_OK;
+}
+
+static gp_status find(gp_pool *pool, const gp_request *request, gp_span *piece)
+{
+    const size_t twice = 2 * pool->config.large_bytes;
+    const size_t needed = gp_round_up(request->bytes, GP_PAGE_BYTES);
+    const size_t least = needed > LEAST_PIECE_BYTES ? needed : LEAST_PIECE_BYTES;
+    gp_commons_request asked = for_nobody(least, request->alignment);
+    if (!gp_request_is_large(request))
+        asked.bytes = twice > PIECE_BYTES ? twice : PIECE_BYTES;
+
+    gp_status status = find_or_grow(pool, &asked, piece);
+    if (!is_exhaustion(status))
+        return status;
+    asked.bytes = least;
+    return find_in_need(pool, &asked, piece);
+}
+
+gp_status gp_arena_supply(gp_pool *pool, const gp_request *request, gp_span *piece)
+{
+    gp_span found;
+    gp_status status = find(pool, request, &found);
+    if (status != GP_OK)
+        return status;
+    status = announce(pool, found);
+    if (status != GP_OK) {
+        gp_commons_give(found);
+        return status;
+    }
+    gp_page *page = gp_address_table_held(found.base);
+    gp_page_set_large_bytes(page, found.bytes);
+    gp_page_set_large(page, GP_STATE_PINNED);
+    *piece = found;
+    return GP_OK;
+}
+
+void gp_arena_supply_take_back(gp_pool *pool, gp_span piece)
+{
+    if (pool->backend->ops->note_free != NULL)
+        pool->backend->ops->note_free((void *)piece.base, pool->global.own_stream);
+    gp_page_set_large(gp_address_table_held(piece.base), GP_STATE_FREED);
+    gp_commons_give(piece);
+}
