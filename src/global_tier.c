@@ -9,8 +9,9 @@
 #include "lock.h"
 #include "request.h"
 
-/* How long the own stream is waited for if it waits for others. */
-#define WAIT_NS 1000000
+/* How long the own stream is waited for if it waits for others: a tool that watches every access
+ * makes what takes microseconds take milliseconds. */
+#define WAIT_NS 100000000
 
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
                               size_t max_bytes)

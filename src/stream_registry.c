@@ -8,6 +8,7 @@
 #include "process.h"
 #include "registry.h"
 #include "thread.h"
+#include "visible_order.h"
 
 static int compare_ids(const gp_stream_cache *a, const gp_stream_cache *b)
 {
@@ -148,6 +149,8 @@ static bool can_inherit(gp_stream_cache *retired, cudaStream_t stream)
                    (pool->config.share == GP_SHARE_WAIT &&
                     gp_fence_wait(&pool->fences, fence, stream) == GP_OK);
     gp_fence_release(&pool->fences, fence);
+    if (ordered)
+        gp_visible_order_taken(pool, stream);
     return ordered;
 }
 

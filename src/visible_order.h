@@ -20,7 +20,8 @@ void gp_visible_order_idle(gp_pool *pool, cudaStream_t stream);
 /* The fence was found complete. */
 void gp_visible_order_complete(gp_pool *pool, const gp_fence *fence);
 
-/* The stream is about to use memory that came from the native pool at some time. */
+/* The stream is about to use memory that came from the native pool at some time, and that other
+ * streams were found to be past. */
 void gp_visible_order_taken(gp_pool *pool, cudaStream_t stream);
 
 #endif

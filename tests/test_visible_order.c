@@ -86,3 +86,19 @@ Test(visible_order, is_asked_for_by_the_environment)
     gp_pool_config_init(&config);
     cr_assert(config.visible_order);
 }
+
+/* The successor's memory was shown to be complete by the host's question alone. */
+Test(visible_order, lets_a_stream_wait_for_what_it_inherits)
+{
+    cudaStream_t first = pool_attached_stream();
+    pool_use(KIB(4), first);
+    GP(gp_stream_detach(pool, first));
+    pool_settle();
+    uint64_t waits = pool_stats().stream_waits;
+
+    cudaStream_t second = pool_attached_stream();
+
+    cr_assert(le(u64, waits + 2, pool_stats().stream_waits),
+              "gp's own stream for the fence, and the new one for gp's own");
+    pool_use(KIB(4), second);
+}
