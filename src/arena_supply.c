@@ -16,9 +16,6 @@
 #define PIECE_BYTES ((size_t)2 << 20)
 #define LEAST_PIECE_BYTES (2 * GP_PAGE_BYTES)
 
-/* As for any other allocation: what is waited for may wait for the caller. */
-#define LAST_WAIT_NS 10000000
-
 /* ---- without growth ------------------------------------------------------------- */
 
 /* For no stream: what is ordered on one only is not for a graph. */
@@ -78,11 +75,8 @@ static gp_status add_native(gp_pool *pool, size_t bytes, const gp_commons_reques
 
     const gp_span all = segment->span;
     status = add_segment(pool, segment, own_stream, request, piece);
-    /* Nothing of the segment was used, unless the commons have it. */
-    if (status != GP_OK && gp_address_table_segment(all.base) != segment) {
-        gp_page_store_retire(&pool->pages, all.base, all.bytes);
-        (void)gp_global_tier_give_segment(&pool->global, segment, own_stream);
-    }
+    if (status != GP_OK)
+        gp_release_unused(pool, segment, all, own_stream);
     return status;
 }
 
@@ -117,22 +111,6 @@ static gp_status find_or_grow(gp_pool *pool, const gp_commons_request *request, 
 
 /* ---- when growth fails ---------------------------------------------------------------- */
 
-static bool is_exhaustion(gp_status status)
-{
-    return status == GP_ERR_OUT_OF_MEMORY || status == GP_ERR_LIMIT;
-}
-
-/* Is there memory that is not for everybody before the device is past it? */
-static bool has_pending(gp_pool *pool)
-{
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache; cache = cache->next) {
-        if (gp_counter_get(&cache->pending_bytes) > 0 || gp_stream_cache_kept_bytes(cache) > 0)
-            return true;
-    }
-    return !gp_commons_is_used_by(&pool->large, NULL) ||
-           !gp_commons_is_used_by(&pool->chunks, NULL);
-}
-
 static bool wait_for_pending(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
     const uint64_t start = gp_clock_ns();
@@ -140,7 +118,7 @@ static bool wait_for_pending(gp_pool *pool, const gp_commons_request *request, g
         if (take_complete(pool, request, piece))
             return true;
         (void)sched_yield();
-    } while (has_pending(pool) && gp_clock_ns() - start < LAST_WAIT_NS);
+    } while (gp_share_is_pending(pool) && gp_clock_ns() - start < GP_PRESSURE_WAIT_NS);
     return false;
 }
 
@@ -163,24 +141,15 @@ static gp_status find_at_last(gp_pool *pool, const gp_commons_request *request, 
     return status;
 }
 
-/* What the driver said is still to be told after the caller's own calls. */
-static bool ask_caller(gp_pool *pool, size_t bytes)
-{
-    const int native = gp_last_native_error();
-    const bool relieved = gp_pressure_relieve(pool, bytes);
-    gp_error_set_native(native);
-    return relieved;
-}
-
 static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
     gp_status status = find_at_last(pool, request, piece);
-    for (int round = 0; is_exhaustion(status) && round < GP_PRESSURE_ROUNDS; round++) {
-        if (!ask_caller(pool, request->bytes))
+    for (int round = 0; gp_pressure_is_cause(status) && round < GP_PRESSURE_ROUNDS; round++) {
+        if (!gp_pressure_relieve(pool, request->bytes))
             break;
         status = find_at_last(pool, request, piece);
     }
-    return is_exhaustion(status) ? gp_pressure_fail(pool, request->bytes, status) : status;
+    return gp_pressure_is_cause(status) ? gp_pressure_fail(pool, request->bytes, status) : status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */
@@ -210,7 +179,7 @@ static gp_status find(gp_pool *pool, const gp_request *request, gp_span *piece)
         asked.bytes = twice > PIECE_BYTES ? twice : PIECE_BYTES;
 
     gp_status status = find_or_grow(pool, &asked, piece);
-    if (!is_exhaustion(status))
+    if (!gp_pressure_is_cause(status))
         return status;
     asked.bytes = least;
     return find_in_need(pool, &asked, piece);

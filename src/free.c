@@ -110,13 +110,13 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
     gp_pool *pool = block->pool;
     gp_use *use = gp_use_table_take(&pool->uses, block->slot.base);
     if (use == NULL) {
-        gp_tiers_free_block(target->cache, block, stream);
+        gp_thread_cache_free_block(target->cache, block->slot, block->bytes, stream);
         return GP_OK;
     }
 
     gp_batch *batch = fence_uses(pool, use, target, stream);
     if (batch != NULL) {
-        gp_tiers_count_free(target->cache, block, stream);
+        gp_thread_cache_end_block(target->cache, block->slot, block->bytes, stream);
         send_used_home(block, batch, target);
     } else {
         /* The way that needs no event of its own. */
@@ -125,7 +125,7 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
             gp_use_table_put_back(&pool->uses, &pool->fences, use);
             return status;
         }
-        gp_tiers_free_block(target->cache, block, stream);
+        gp_thread_cache_free_block(target->cache, block->slot, block->bytes, stream);
     }
     gp_use_free(use, &pool->fences);
     return GP_OK;
@@ -145,7 +145,7 @@ static gp_status free_found(const gp_block *block, cudaStream_t stream)
     if ((block->value & GP_RECORD_USED) != 0)
         status = free_used(block, &target, stream);
     else
-        gp_tiers_free_block(target.cache, block, stream);
+        gp_thread_cache_free_block(target.cache, block->slot, block->bytes, stream);
     if (status != GP_OK)
         gp_record_set(block->slot.record, block->value);
     gp_tiers_settle(target.cache, stream);

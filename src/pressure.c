@@ -11,9 +11,12 @@ bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing)
 {
     if (pool->config.on_pressure == NULL || asking)
         return false;
+    /* The callback's own calls may set this thread's error. */
+    const int native = gp_last_native_error();
     asking = true;
     const bool relieved = pool->config.on_pressure(pool->config.pressure_user, pool, bytes_missing);
     asking = false;
+    gp_error_set_native(native);
     return relieved;
 }
 

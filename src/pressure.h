@@ -12,8 +12,18 @@
 /* Times that the caller may be asked for one allocation. */
 #define GP_PRESSURE_ROUNDS 4
 
+/* How long an allocation that is about to fail waits for work that is under way. Bounded, since
+ * what it waits for may wait for the caller. */
+#define GP_PRESSURE_WAIT_NS 10000000
+
+/* Did an allocation fail for want of memory? */
+static inline bool gp_pressure_is_cause(gp_status status)
+{
+    return status == GP_ERR_OUT_OF_MEMORY || status == GP_ERR_LIMIT;
+}
+
 /* Ask the pool's owner for memory; true if it is worth to look again. No lock is held, and the
- * callback may call gp. False inside of it. */
+ * callback may call gp. False inside of it. What the driver said last is still to be told. */
 bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing);
 
 /* Set the text of an allocation that fails for want of memory, and return the status. */

@@ -9,10 +9,19 @@
 
 /* ---- wholly free segments ------------------------------------------------------ */
 
-void gp_release_keep(gp_pool *pool, gp_segment *segment)
+static void keep_for_later(gp_pool *pool, gp_segment *segment)
 {
     gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);
     gp_global_tier_keep_segment(&pool->global, segment);
+}
+
+void gp_release_unused(gp_pool *pool, gp_segment *segment, gp_span span, cudaStream_t own_stream)
+{
+    if (gp_address_table_segment(span.base) == segment)
+        return;
+    gp_page_store_retire(&pool->pages, span.base, span.bytes);
+    if (gp_global_tier_give_segment(&pool->global, segment, own_stream) != GP_OK)
+        keep_for_later(pool, segment);
 }
 
 static bool give_back(gp_pool *pool, gp_segment *segment)
@@ -27,7 +36,7 @@ static bool give_back(gp_pool *pool, gp_segment *segment)
     if (gp_commons_add_taken_segment(segment->commons, segment) == GP_OK)
         gp_commons_give(span);
     else
-        gp_release_keep(pool, segment);
+        keep_for_later(pool, segment);
     return false;
 }
 
@@ -145,7 +154,7 @@ static void drop_segment(gp_pool *pool, gp_segment *segment, bool give, cudaStre
     if (give && gp_global_tier_give_segment(&pool->global, segment, stream) == GP_OK)
         return;
     if (give) {
-        gp_release_keep(pool, segment);
+        keep_for_later(pool, segment);
         return;
     }
     gp_address_table_assign(segment->span.base, segment->span.bytes, NULL);

@@ -12,8 +12,9 @@
  * let the native pool give back what it can. True if something was released. */
 bool gp_release_down_to(gp_pool *pool, uint64_t target);
 
-/* Keep a segment that could not be given back and that nobody uses, to try again later. */
-void gp_release_keep(gp_pool *pool, gp_segment *segment);
+/* A segment of this span was taken from the native pool and then not used, unless the commons have
+ * it: it goes back, or is kept. */
+void gp_release_unused(gp_pool *pool, gp_segment *segment, gp_span span, cudaStream_t own_stream);
 
 /* Trim the native pool, once the device is past what was just released. */
 gp_status gp_release_trim(gp_pool *pool, size_t min_bytes_to_keep);

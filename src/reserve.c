@@ -52,7 +52,7 @@ static void free_list(reserved_block *list, gp_thread_cache *cache, cudaStream_t
         reserved_block *next = list->next;
         gp_block block;
         if (gp_block_at(list->ptr, &block) == GP_OK)
-            gp_tiers_free_block(cache, &block, stream);
+            gp_thread_cache_free_block(cache, block.slot, block.bytes, stream);
         free(list);
         list = next;
     }

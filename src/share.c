@@ -249,3 +249,20 @@ bool gp_share_borrow(gp_stream_cache *borrower, cudaStream_t stream, const gp_fi
     }
     return false;
 }
+
+/* ---- what is to come ---------------------------------------------------------------- */
+
+bool gp_share_has_user(const gp_pool *pool)
+{
+    return !gp_commons_is_used_by(&pool->large, NULL) ||
+           !gp_commons_is_used_by(&pool->chunks, NULL);
+}
+
+bool gp_share_is_pending(gp_pool *pool)
+{
+    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache; cache = cache->next) {
+        if (gp_counter_get(&cache->pending_bytes) > 0 || gp_stream_cache_kept_bytes(cache) > 0)
+            return true;
+    }
+    return gp_share_has_user(pool);
+}

@@ -29,6 +29,12 @@ void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream);
  * taken out of the commons. */
 bool gp_share_reclaim_others(gp_stream_cache *taker, const gp_fit *fit, gp_span *span);
 
+/* Does the pool hold memory that only one stream may take before the device is past it? */
+bool gp_share_has_user(const gp_pool *pool);
+
+/* That, or any other memory that more may come of once the device is past its use? */
+bool gp_share_is_pending(gp_pool *pool);
+
 /* Take a fitting block that another stream keeps, or left to the commons for itself only, and
  * let `stream`, which is the borrower's, wait for its last use. */
 bool gp_share_borrow(gp_stream_cache *borrower, cudaStream_t stream, const gp_fit *fit,

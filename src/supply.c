@@ -24,10 +24,6 @@
  * costs every thread its cache. */
 #define SQUEEZE_SHARE 64
 
-/* How long an allocation that is about to fail waits for work that is under way.
- * Bounded, since what it waits for may wait for the caller. */
-#define LAST_WAIT_NS 10000000
-
 /* ---- without growth ------------------------------------------------------------- */
 
 static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
@@ -146,12 +142,8 @@ static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit 
 
     const gp_span all = segment->span;
     status = add_segment(supply, segment, own_stream, fit, span);
-    /* Nothing of the segment was used, unless the commons have it. */
-    if (status != GP_OK && gp_address_table_segment(all.base) != segment) {
-        gp_page_store_retire(&pool->pages, all.base, all.bytes);
-        if (gp_global_tier_give_segment(&pool->global, segment, own_stream) != GP_OK)
-            gp_release_keep(pool, segment);
-    }
+    if (status != GP_OK)
+        gp_release_unused(pool, segment, all, own_stream);
     return status;
 }
 
@@ -232,27 +224,6 @@ static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
 
 /* ---- when growth fails -------------------------------------------------------------- */
 
-static bool is_exhaustion(gp_status status)
-{
-    return status == GP_ERR_OUT_OF_MEMORY || status == GP_ERR_LIMIT;
-}
-
-static bool has_pending(gp_pool *pool)
-{
-    for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache; cache = cache->next) {
-        if (gp_counter_get(&cache->pending_bytes) > 0 || gp_stream_cache_kept_bytes(cache) > 0)
-            return true;
-    }
-    return false;
-}
-
-/* Does the pool hold memory that only one stream may take before the device is past it? */
-static bool has_user(const gp_pool *pool)
-{
-    return !gp_commons_is_used_by(&pool->large, NULL) ||
-           !gp_commons_is_used_by(&pool->chunks, NULL);
-}
-
 /* Work that is under way may leave what is needed. */
 static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                              gp_supply_source *source)
@@ -260,13 +231,13 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
     const uint64_t start = gp_clock_ns();
     do {
         /* Also of the stream itself: what it left unasked cannot go back before. */
-        if (has_user(supply->cache->pool))
+        if (gp_share_has_user(supply->cache->pool))
             (void)gp_share_reclaim(supply->cache, true, supply->stream);
         if (take_any(supply, fit, span, source))
             return true;
         (void)sched_yield();
-    } while ((has_pending(supply->cache->pool) || has_user(supply->cache->pool)) &&
-             gp_clock_ns() - start < LAST_WAIT_NS);
+    } while (gp_share_is_pending(supply->cache->pool) &&
+             gp_clock_ns() - start < GP_PRESSURE_WAIT_NS);
     return false;
 }
 
@@ -312,27 +283,17 @@ static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
     return status;
 }
 
-/* The caller may free what is not gp's to free, or is gp's but in use. What it does may set this
- * thread's error, and what the driver said is still to be told. */
-static bool ask_caller(const gp_supply *supply, const gp_fit *fit)
-{
-    const int native = gp_last_native_error();
-    const bool relieved = gp_pressure_relieve(supply->cache->pool, fit->bytes);
-    gp_error_set_native(native);
-    return relieved;
-}
-
 static gp_status find_in_need(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                               gp_supply_source *source)
 {
     gp_status status = find_at_last(supply, fit, span, source);
-    for (int round = 0; is_exhaustion(status) && round < GP_PRESSURE_ROUNDS; round++) {
-        if (!ask_caller(supply, fit))
+    for (int round = 0; gp_pressure_is_cause(status) && round < GP_PRESSURE_ROUNDS; round++) {
+        if (!gp_pressure_relieve(supply->cache->pool, fit->bytes))
             break;
         status = find_at_last(supply, fit, span, source);
     }
-    return is_exhaustion(status) ? gp_pressure_fail(supply->cache->pool, fit->bytes, status)
-                                 : status;
+    return gp_pressure_is_cause(status) ? gp_pressure_fail(supply->cache->pool, fit->bytes, status)
+                                        : status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */
@@ -350,7 +311,7 @@ static GP_NOINLINE gp_status find_large(const gp_supply *supply, const gp_fit *f
                                         gp_supply_source *source)
 {
     gp_status status = find_or_grow(supply, fit, span, source);
-    return is_exhaustion(status) ? find_in_need(supply, fit, span, source) : status;
+    return gp_pressure_is_cause(status) ? find_in_need(supply, fit, span, source) : status;
 }
 
 /* The first two rungs by themselves: they serve nearly all. */
@@ -390,7 +351,7 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp
 
     gp_span span;
     gp_status status = find_or_grow(supply, &fit, &span, source);
-    if (is_exhaustion(status)) {
+    if (gp_pressure_is_cause(status)) {
         fit.bytes = least;
         status = find_in_need(supply, &fit, &span, source);
     }

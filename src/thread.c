@@ -277,20 +277,6 @@ static bool wait_for_uses(gp_pool *pool, const gp_parked_block *block, cudaStrea
     return true;
 }
 
-static void give_parked(gp_thread_cache *cache, const gp_parked_block *block, cudaStream_t stream)
-{
-    uint32_t size_class = gp_record_get(block->slot.record) & GP_RECORD_CLASS_MASK;
-    if (cache->listener != NULL)
-        cache->listener->note_free((void *)block->slot.base, stream);
-    gp_thread_cache_count_free(cache->counters, block->bytes);
-    gp_record_set(block->slot.record, size_class | GP_STATE_CACHED);
-    if (size_class != GP_CLASS_LARGE)
-        gp_stream_cache_give(cache->stream, &block->slot, 1);
-    else
-        gp_stream_cache_give_large(cache->stream,
-                                   (gp_span){.base = block->slot.base, .bytes = block->bytes});
-}
-
 /* What was freed inside a capture of this stream, which is over. */
 static void free_parked(gp_thread_cache *cache, cudaStream_t stream)
 {
@@ -301,7 +287,7 @@ static void free_parked(gp_thread_cache *cache, cudaStream_t stream)
             gp_captured_blocks_park_again(&pool->captured, block);
             return;
         }
-        give_parked(cache, block, stream);
+        gp_thread_cache_free_block(cache, block->slot, block->bytes, stream);
         free(block);
     }
 }

@@ -183,6 +183,29 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
         gp_stream_cache_give(cache->stream, &slot, 1);
 }
 
+/* ---- any block ---------------------------------------------------------------------- */
+
+void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
+                               cudaStream_t stream)
+{
+    if (cache->listener != NULL)
+        cache->listener->note_free((void *)slot.base, stream);
+    gp_record_set(slot.record,
+                  (gp_record_get(slot.record) & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
+    gp_thread_cache_count_free(cache->counters, bytes);
+}
+
+void gp_thread_cache_free_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
+                                cudaStream_t stream)
+{
+    const uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
+    gp_thread_cache_end_block(cache, slot, bytes, stream);
+    if (size_class != GP_CLASS_LARGE)
+        gp_thread_cache_put(cache, size_class, slot);
+    else
+        gp_stream_cache_give_large(cache->stream, (gp_span){.base = slot.base, .bytes = bytes});
+}
+
 /* ---- refill ----------------------------------------------------------------------- */
 
 static void fill_bin(gp_thread_cache *cache, uint32_t size_class, const gp_slot *slots,

@@ -68,6 +68,15 @@ void gp_thread_cache_refill_low(gp_thread_cache *cache, uint32_t size_class);
  * class is not kept here. Never fails. */
 void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot slot);
 
+/* A block that no other stream uses any more comes back, on the cache's stream: small or large.
+ * Never fails, and asks nobody. */
+void gp_thread_cache_free_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
+                                cudaStream_t stream);
+
+/* The same as far as the caller sees it: it is no longer live, and a listener knows. */
+void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
+                               cudaStream_t stream);
+
 /* Flush everything to L2. The caller owns the cache, or has revoked it. */
 void gp_thread_cache_flush_all(gp_thread_cache *cache);
 

@@ -115,25 +115,6 @@ gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
     return GP_OK;
 }
 
-void gp_tiers_count_free(gp_thread_cache *cache, const gp_block *block, cudaStream_t stream)
-{
-    if (cache->listener != NULL)
-        cache->listener->note_free((void *)block->slot.base, stream);
-    gp_record_set(block->slot.record, (block->value & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
-    gp_thread_cache_count_free(cache->counters, block->bytes);
-}
-
-void gp_tiers_free_block(gp_thread_cache *cache, const gp_block *block, cudaStream_t stream)
-{
-    const uint32_t size_class = block->value & GP_RECORD_CLASS_MASK;
-    gp_tiers_count_free(cache, block, stream);
-    if (size_class != GP_CLASS_LARGE)
-        gp_thread_cache_put(cache, size_class, block->slot);
-    else
-        gp_stream_cache_give_large(cache->stream,
-                                   (gp_span){.base = block->slot.base, .bytes = block->bytes});
-}
-
 void gp_tiers_settle_due(gp_thread_cache *cache, cudaStream_t stream)
 {
     gp_stream_cache_send_guests_if_many(cache->stream, stream);

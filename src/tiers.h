@@ -2,18 +2,10 @@
 #ifndef GP_SRC_TIERS_H
 #define GP_SRC_TIERS_H
 
-#include "block.h"
 #include "thread.h"
 
 /* Slow calls after which a thread settles anyway. */
 #define GP_SETTLE_EVERY 256u
-
-/* A block that no other stream uses comes back, on the cache's own stream: what its record was
- * is forgotten. Never fails, and asks nobody. */
-void gp_tiers_free_block(gp_thread_cache *cache, const gp_block *block, cudaStream_t stream);
-
-/* The same as far as the caller sees it: it is no longer live, and a listener knows. */
-void gp_tiers_count_free(gp_thread_cache *cache, const gp_block *block, cudaStream_t stream);
 
 /* The part of gp_tiers_settle() for when something is due. */
 void gp_tiers_settle_due(gp_thread_cache *cache, cudaStream_t stream);

@@ -117,6 +117,41 @@ Test(case_faults, segment_that_could_not_be_taken_in_nor_given_back_goes_later)
     }
 }
 
+/* The same for memory of a graph. */
+Test(case_faults, segment_that_a_capture_could_not_take_in_goes_later)
+{
+    size_t failed = 0;
+    for (size_t after = 0; after < 40; after++) {
+        gp_pool_config config = pool_config();
+        config.capture = GP_CAPTURE_ARENA;
+        pool_reopen(NULL, &config);
+        cudaStream_t stream = pool_stream();
+        gp_sim_graph graph = NULL;
+        void *block = NULL;
+        pool_use(512, stream);
+        SIM(gp_sim_begin_capture(stream, GP_SIM_CAPTURE_RELAXED));
+        gp_sim_fail(GP_SIM_FN_FREE, 1, UINT64_MAX, 999);
+        malloc_fault_after(after);
+
+        gp_status status = gp_alloc_from_pool_async(&block, MIB(64), pool, stream);
+
+        malloc_fault_off();
+        fail_nothing();
+        SIM(gp_sim_end_capture(stream, &graph));
+        SIM(gp_sim_graph_destroy(graph));
+        GP(gp_pool_check(pool));
+        pool_settle();
+        pool_use(512, stream); /* A checked stream's memory is given back after its next call. */
+        pool_settle();
+        GP(gp_pool_trim_to(pool, 0));
+        gp_pool_stats stats = pool_stats();
+        cr_assert(eq(u64, stats.native_reserved_bytes, stats.reserved_bytes), "after %zu", after);
+        cr_assert(le(u64, stats.reserved_bytes, stats.arena_bytes + MIB(2)), "after %zu", after);
+        failed += status != GP_OK;
+    }
+    cr_assert(lt(sz, 1, failed));
+}
+
 /* C68: the same when it is malloc() that fails. */
 Test(case_faults, reserving_may_fail_at_any_malloc_and_be_tried_again)
 {
