@@ -22,7 +22,7 @@
 
 /* A pool that finds enough by squeezing alone does it so many times at most, then grows: each
  * costs every thread its cache. */
-#define SQUEEZE_SHARE 64
+#define SQUEEZE_SHARE 16
 
 /* ---- without growth ------------------------------------------------------------- */
 
