@@ -114,6 +114,15 @@ static gp_status check_commons(gp_commons *commons, tally *sum)
     return status;
 }
 
+/* Blocks that are native allocations by themselves. */
+static void tally_direct(gp_pool *pool, tally *sum)
+{
+    const gp_direct_sum direct = gp_direct_table_sum(&pool->direct);
+    sum->native += direct.native;
+    sum->live += direct.live;
+    sum->parked += direct.parked;
+}
+
 /* ---- stream caches ---------------------------------------------------------------- */
 
 static uint64_t batch_bytes(const gp_batch *batch)
@@ -175,5 +184,8 @@ gp_status gp_pool_check(gp_pool *pool)
         status = check_stream(cache, &sum);
         gp_stream_cache_unlock(cache);
     }
-    return status == GP_OK ? check_sums(pool, &sum) : status;
+    if (status != GP_OK)
+        return status;
+    tally_direct(pool, &sum);
+    return check_sums(pool, &sum);
 }

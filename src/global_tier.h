@@ -55,6 +55,15 @@ bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes);
 gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                                       gp_segment **segment);
 
+/* Take a native allocation of just so many bytes, ordered on `stream`: a block by itself. Statuses
+ * as above. Many threads at once stay under the limit. */
+gp_status gp_global_tier_take_block(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+                                    void **native);
+
+/* Give one back. On failure it is still the caller's. */
+gp_status gp_global_tier_give_block(gp_global_tier *tier, void *native, size_t bytes,
+                                    cudaStream_t stream);
+
 /* Give a native segment back, in the order of `stream`, and drop its struct. On failure it is
  * still the caller's. */
 gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,

@@ -5,6 +5,7 @@
 #include "asymmetric.h"
 #include "backend_choice.h"
 #include "block_list.h"
+#include "direct.h"
 #include "error.h"
 #include "pool_config.h"
 #include "process.h"
@@ -50,6 +51,7 @@ static gp_status build_parts(gp_pool *pool)
     gp_use_table_init(&pool->uses);
     gp_captured_blocks_init(&pool->captured);
     gp_arenas_init(&pool->arenas);
+    gp_direct_init(pool);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
 
@@ -137,6 +139,7 @@ void gp_pool_tear_down(gp_pool *pool)
     drop_streams(pool);
     gp_commons_destroy(&pool->chunks);
     gp_commons_destroy(&pool->large);
+    gp_direct_destroy(pool);
     gp_arenas_destroy(&pool->arenas);
     gp_captured_blocks_destroy(&pool->captured);
     gp_page_store_destroy(&pool->pages);

@@ -29,6 +29,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .l1_depth = 64,
         .l1_refill_percent = 20,
         .visible_order = is_set_in_environment("GP_VISIBLE_ORDER"),
+        .pass_through = is_set_in_environment("GP_PASS_THROUGH"),
     };
 }
 

@@ -4,6 +4,7 @@
 
 #include "address_table.h"
 #include "block.h"
+#include "direct.h"
 #include "pool.h"
 #include "stats.h"
 
@@ -139,13 +140,13 @@ static void end_blocks_of(const gp_backend_ops *ops, const gp_segment_list *segm
 
 static void end_all_blocks(gp_pool *pool, cudaStream_t stream)
 {
-    const gp_backend_ops *ops = pool->backend->ops;
-    if (ops->note_free == NULL)
+    const gp_backend_ops *listener = gp_pool_listener(pool);
+    if (listener == NULL)
         return;
-    end_blocks_of(ops, &pool->large.segments, stream);
-    end_blocks_of(ops, &pool->chunks.segments, stream);
+    end_blocks_of(listener, &pool->large.segments, stream);
+    end_blocks_of(listener, &pool->chunks.segments, stream);
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        end_blocks_of(ops, &cache->chunks, stream);
+        end_blocks_of(listener, &cache->chunks, stream);
     }
 }
 
@@ -175,8 +176,10 @@ void gp_release_everything(gp_pool *pool)
 {
     cudaStream_t stream = NULL;
     bool give = order_everything(pool, &stream);
-    if (give)
+    if (give) {
+        gp_direct_release_all(pool, stream);
         end_all_blocks(pool, stream);
+    }
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
         gp_stream_cache_drop_all(cache);
     drop_segments(pool, &pool->large.segments, give, stream);

@@ -161,6 +161,7 @@ static void add_native(gp_pool *pool, gp_pool_stats *stats)
     stats->stream_waits = gp_counter_get(&pool->fences.waits);
     stats->metadata_bytes += gp_counter_get(&pool->pages.count) * sizeof(gp_page_records);
     stats->metadata_bytes += gp_counter_get(&pool->batches.count) * sizeof(gp_batch);
+    stats->metadata_bytes += gp_counter_get(&pool->direct.count) * sizeof(gp_direct_block);
 
     gp_native_usage usage = {0};
     if (pool->backend->ops->pool_usage(pool->backend, pool->global.native, &usage) == GP_OK) {

@@ -119,6 +119,14 @@ typedef struct gp_pool_config {
      *  GP_VISIBLE_ORDER=1, else false. */
     bool visible_order;
 
+    /** Make each allocation one of the native pool, of just the bytes asked for and on the
+     *  caller's stream, and each free one on the stream of the free, so that a tool sees every
+     *  block's bounds and life: Compute Sanitizer's memcheck then finds each access outside of
+     *  one. Nothing is cached; all calls keep their meaning. gp_usable_size() is what was asked
+     *  for. In captures it changes nothing. Slow: docs/debugging.md. Default: true if the
+     *  environment has GP_PASS_THROUGH=1, else false. */
+    bool pass_through;
+
     /** Asked for memory before an allocation of the pool fails with GP_ERR_OUT_OF_MEMORY
      *  or GP_ERR_LIMIT. Not inside a capture, where the native allocator decides. Default
      *  NULL: nobody is. */
@@ -356,8 +364,9 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  *                                  @p stream or the block has to be parked. Any
  *                                  other free does without.
  * @retval GP_ERR_CUDA              A native call failed: one that asks about a checked
- *                                  stream, or one that orders the free after uses
- *                                  announced with gp_record_use().
+ *                                  stream, one that orders the free after uses
+ *                                  announced with gp_record_use(), or with pass_through
+ *                                  the native free.
  *
  * A refused free changes nothing: the block stays live. Thread-safe.
  *
@@ -366,7 +375,8 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
 GP_API GP_NODISCARD gp_status gp_free_async(void *ptr, cudaStream_t stream);
 
 /**
- * Bytes that may be used at @p ptr, which are at least the bytes asked for.
+ * Bytes that may be used at @p ptr, which are at least the bytes asked for, and with
+ * pass_through just those.
  *
  * @param ptr    Start of a live block.
  * @param bytes  [out] Its usable size.
@@ -375,7 +385,7 @@ GP_API GP_NODISCARD gp_status gp_free_async(void *ptr, cudaStream_t stream);
  * @retval GP_ERR_INVALID_ARGUMENT  @p bytes is NULL.
  * @retval GP_ERR_NOT_OWNED, GP_ERR_INTERIOR_POINTER, GP_ERR_DOUBLE_FREE  As
  *         gp_free_async(). A memory node's block is not known here:
- *         GP_ERR_NOT_OWNED.
+ *         GP_ERR_NOT_OWNED; so is one of a pool with pass_through in a forked child.
  *
  * Thread-safe.
  */

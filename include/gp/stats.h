@@ -18,7 +18,8 @@ extern "C" {
  *     reserved_bytes = live_bytes + cached_bytes
  *
  * whenever no call is in progress. Hits follow from requests: a request that is
- * not a miss of a tier is a hit there.
+ * not a miss of a tier is a hit there. In a pool with gp_pool_config.pass_through
+ * sizes are as asked for, and every request is a miss of all tiers.
  */
 typedef struct gp_pool_stats {
     uint32_t struct_bytes; /**< sizeof(gp_pool_stats); set by the caller. */

@@ -222,6 +222,7 @@ bool proof_generate(uint64_t seed, const proof_limits *limits, proof_plan *plan)
     *plan = (proof_plan){.seed = seed};
     choose_machine(&random, limits, plan);
     choose_pool(&random, plan);
+    plan->pool.pass_through = limits->passes_through;
     const mood chosen = choose_mood(&random, limits, plan);
 
     size_t count =
