@@ -79,6 +79,7 @@ Test(direct_table, lets_a_new_block_take_the_place_of_one_that_is_ending)
     gp_direct_block found;
     cr_assert(eq(int, (int)gp_direct_table_at(&table, (void *)0x1000, &found), (int)GP_OK));
     cr_assert(eq(sz, found.bytes, 256));
+    cr_assert(eq(sz, table.freed_count, 0));
     cr_assert(not(gp_direct_table_has_freed(&table, 0x1000)));
 }
 

@@ -348,11 +348,14 @@ static void *allocate_in_a_crowd(void *unused)
     return NULL;
 }
 
+/* In a native pool that has no limit of its own. */
 Test(pass_through, keeps_a_crowd_under_the_limit)
 {
     gp_pool_config config = passing_config();
     config.max_bytes = MIB(3);
-    pool_reopen(NULL, &config);
+    GP(gp_pool_destroy(pool));
+    SIM(gp_sim_pool_create(&config.native_pool));
+    GP(gp_pool_create(&pool, &config));
     pthread_t threads[CROWD];
 
     for (int i = 0; i < CROWD; i++)
@@ -362,6 +365,9 @@ Test(pass_through, keeps_a_crowd_under_the_limit)
 
     cr_assert(le(u64, pool_stats().reserved_bytes_high, MIB(3)));
     cr_assert(eq(u64, pool_stats().reserved_bytes, 0));
+    GP(gp_pool_destroy(pool));
+    pool = NULL;
+    SIM(gp_sim_pool_destroy(config.native_pool));
 }
 
 static void *held;
