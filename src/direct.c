@@ -6,6 +6,7 @@
 #include "address_table.h"
 #include "clock.h"
 #include "error.h"
+#include "paint.h"
 #include "pool.h"
 #include "pressure.h"
 #include "process.h"
@@ -114,7 +115,7 @@ static bool fits(const gp_direct_block *block)
     return block->base + block->bytes <= (uintptr_t)block->native + block->native_bytes;
 }
 
-/* A block whose start is not aligned, and that has no room to be. */
+/* Memory that turns out to be of no use. */
 static void drop(gp_pool *pool, gp_direct_block *block, cudaStream_t stream)
 {
     if (give_native(pool, block, stream) == GP_OK) {
@@ -139,6 +140,18 @@ static gp_status allocate(gp_pool *pool, const gp_direct_block *like, size_t ali
     return make(pool, like, alignment, alignment, stream, block);
 }
 
+static gp_status allocate_painted(gp_pool *pool, const gp_direct_block *like, size_t alignment,
+                                  cudaStream_t stream, gp_direct_block **block)
+{
+    gp_status status = allocate(pool, like, alignment, stream, block);
+    if (status != GP_OK)
+        return status;
+    status = gp_paint_fresh(pool, *block, stream);
+    if (status != GP_OK)
+        drop(pool, *block, stream);
+    return status;
+}
+
 static void count_alloc(gp_thread_counters *counters, size_t bytes)
 {
     gp_counter_add(&counters->l1_misses, 1);
@@ -156,7 +169,7 @@ gp_status gp_direct_alloc(const gp_target *target, cudaStream_t stream, size_t b
     };
     gp_thread_counters *counters = target->cache->counters;
     gp_direct_block *block;
-    gp_status status = allocate(target->pool, &like, alignment, stream, &block);
+    gp_status status = allocate_painted(target->pool, &like, alignment, stream, &block);
     if (status != GP_OK) {
         gp_counter_add(&counters->failures, 1);
         return status;
@@ -221,14 +234,12 @@ static gp_status refuse_second(uintptr_t base)
     return gp_error_set(GP_ERR_DOUBLE_FREE, "the block at %p is free already", (const void *)base);
 }
 
-static gp_status give_after_uses(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream)
+static gp_status wait_for_uses(gp_pool *pool, uintptr_t base, cudaStream_t stream)
 {
-    gp_use *use = gp_use_table_take(&pool->uses, block->base);
-    gp_status status = use == NULL ? GP_OK : gp_use_wait(use, &pool->fences, stream);
-    if (status == GP_OK)
-        status = give_native(pool, block, stream);
+    gp_use *use = gp_use_table_take(&pool->uses, base);
     if (use == NULL)
-        return status;
+        return GP_OK;
+    gp_status status = gp_use_wait(use, &pool->fences, stream);
     if (status == GP_OK)
         gp_use_free(use, &pool->fences);
     else
@@ -236,25 +247,30 @@ static gp_status give_after_uses(gp_pool *pool, const gp_direct_block *block, cu
     return status;
 }
 
-/* The end of a claimed block, or another state for it. It has ended for everybody before the native
- * pool can hand its memory out again. */
-static gp_status end(gp_thread_cache *cache, gp_direct_block *block, gp_direct_state otherwise,
+/* The end of a claimed block, or back to the state it came from. It has ended for everybody before
+ * the native pool can hand its memory out again. What the driver does not take back is free all the
+ * same, and goes with the pool. */
+static gp_status end(gp_thread_cache *cache, gp_direct_block *block, gp_direct_state from,
                      cudaStream_t stream)
 {
     gp_pool *pool = cache->stream->pool;
-    const gp_direct_block ended = *block;
-    gp_status status = give_after_uses(pool, &ended, stream);
+    gp_direct_table *table = &pool->direct;
+    gp_status status = wait_for_uses(pool, block->base, stream);
     if (status != GP_OK) {
-        gp_direct_table_restore(&pool->direct, block, otherwise);
+        gp_direct_table_restore(table, block, from);
         return status;
     }
-    gp_direct_table_retire(&pool->direct, block);
-    gp_thread_cache_count_free(cache->counters, ended.bytes);
+    gp_thread_cache_count_free(cache->counters, block->bytes);
+    (void)gp_paint_freed(pool, block, stream);
+    if (give_native(pool, block, stream) == GP_OK)
+        gp_direct_table_retire(table, block);
+    else
+        gp_direct_table_restore(table, block, GP_DIRECT_STUCK);
     gp_tiers_settle(cache, stream);
     return GP_OK;
 }
 
-static gp_status give_live(gp_thread_cache *cache, uintptr_t base, cudaStream_t stream)
+gp_status gp_direct_give(gp_thread_cache *cache, uintptr_t base, cudaStream_t stream)
 {
     gp_direct_block *block =
         gp_direct_table_claim(&cache->stream->pool->direct, base, GP_DIRECT_LIVE, GP_DIRECT_ENDING);
@@ -266,15 +282,6 @@ gp_status gp_direct_give_parked(gp_thread_cache *cache, uintptr_t base, cudaStre
     gp_direct_block *block = gp_direct_table_claim(&cache->stream->pool->direct, base,
                                                    GP_DIRECT_PARKED, GP_DIRECT_ENDING);
     return block == NULL ? refuse_second(base) : end(cache, block, GP_DIRECT_PARKED, stream);
-}
-
-void gp_direct_give_unused(gp_thread_cache *cache, uintptr_t base, cudaStream_t stream)
-{
-    gp_direct_table *table = &cache->stream->pool->direct;
-    gp_direct_block *block = gp_direct_table_claim(table, base, GP_DIRECT_LIVE, GP_DIRECT_ENDING);
-    const size_t bytes = block->bytes;
-    if (end(cache, block, GP_DIRECT_STUCK, stream) != GP_OK)
-        gp_thread_cache_count_free(cache->counters, bytes);
 }
 
 /* A block that is freed inside a capture is not free before that ends. */
@@ -305,7 +312,7 @@ gp_status gp_direct_free(gp_pool *pool, void *ptr, cudaStream_t stream)
     if (status != GP_OK)
         return status;
     return target.cache == NULL ? park(pool, block.base, stream)
-                                : give_live(target.cache, block.base, stream);
+                                : gp_direct_give(target.cache, block.base, stream);
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */

@@ -35,12 +35,10 @@ gp_status gp_direct_free(gp_pool *pool, void *ptr, cudaStream_t stream);
 gp_status gp_direct_usable_size(gp_pool *pool, const void *ptr, size_t *bytes);
 gp_status gp_direct_base_of(gp_pool *pool, const void *ptr, uintptr_t *base);
 
-/* A parked block is freed on the cache's stream. On failure it stays parked. */
+/* A live, or a parked, block is freed on the cache's stream, about which the driver is not asked
+ * again. Fails only if its recorded uses cannot be waited for, and then it is as it was. */
+gp_status gp_direct_give(gp_thread_cache *cache, uintptr_t base, cudaStream_t stream);
 gp_status gp_direct_give_parked(gp_thread_cache *cache, uintptr_t base, cudaStream_t stream);
-
-/* A live block that no caller ever saw is freed on the cache's stream. Never fails: what the native
- * pool does not take goes with the pool. */
-void gp_direct_give_unused(gp_thread_cache *cache, uintptr_t base, cudaStream_t stream);
 
 /* The pool is being destroyed: all that is left goes back, behind what `stream` waits for. */
 void gp_direct_release_all(gp_pool *pool, cudaStream_t stream);

@@ -175,7 +175,7 @@ bool gp_direct_table_has_freed(gp_direct_table *table, uintptr_t address)
 
 static gp_status judge(const gp_direct_block *block, const void *ptr)
 {
-    if (block == NULL || block->state == GP_DIRECT_STUCK)
+    if (block == NULL)
         return gp_error_set(GP_ERR_NOT_OWNED, "%p is not memory that gp holds", ptr);
     if (block->state != GP_DIRECT_LIVE)
         return gp_error_set(GP_ERR_DOUBLE_FREE, "%p lies in the block at %p, which is free already",

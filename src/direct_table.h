@@ -23,7 +23,7 @@ typedef enum gp_direct_state {
     GP_DIRECT_LIVE,   /* The caller holds it. */
     GP_DIRECT_PARKED, /* Freed inside a capture; free once that ends. */
     GP_DIRECT_ENDING, /* A thread is about to give it to the native pool. */
-    GP_DIRECT_STUCK,  /* Never handed out, and the native pool did not take it back. */
+    GP_DIRECT_STUCK,  /* No caller's, and the native pool did not take it back. */
     GP_DIRECT_FREED   /* Only remembered. */
 } gp_direct_state;
 

@@ -109,9 +109,11 @@ static bool order_everything(gp_pool *pool, cudaStream_t *stream)
 
     /* Graphs are replayed on streams that the pool need not know. */
     bool ordered = gp_counter_get(&pool->arenas.bytes) == 0;
-    /* Live, or freed inside a capture and not given back yet. */
+    /* Live, or freed inside a capture and not given back yet; or in use on any stream, and not
+     * taken back by the driver. */
     const bool outstanding =
-        gp_stats_live_bytes(pool) + gp_counter_get(&pool->captured.parked_bytes) > 0;
+        gp_stats_live_bytes(pool) + gp_counter_get(&pool->captured.parked_bytes) > 0 ||
+        gp_direct_table_sum(&pool->direct).native > 0;
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
         ordered = gp_stream_cache_order_after_arrivals(cache, *stream) && ordered;
         ordered = wait_for_cache(cache, outstanding, *stream) && ordered;

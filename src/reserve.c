@@ -52,7 +52,7 @@ static void give(void *ptr, gp_thread_cache *cache, cudaStream_t stream)
 {
     gp_block block;
     if (cache->stream->pool->config.pass_through)
-        gp_direct_give_unused(cache, (uintptr_t)ptr, stream);
+        (void)gp_direct_give(cache, (uintptr_t)ptr, stream);
     else if (gp_block_at(ptr, &block) == GP_OK)
         gp_thread_cache_free_block(cache, block.slot, block.bytes, stream);
 }

@@ -184,7 +184,7 @@ Test(pass_through, knows_whose_an_address_is_now)
 
 /* ---- native calls that fail ---- */
 
-Test(pass_through, leaves_a_block_live_whose_free_failed)
+Test(pass_through, leaves_a_block_live_whose_uses_cannot_be_waited_for)
 {
     cudaStream_t home = pool_stream();
     cudaStream_t user = pool_stream();
@@ -193,15 +193,11 @@ Test(pass_through, leaves_a_block_live_whose_free_failed)
     gp_sim_gate gate = pool_close_gate(user);
     pool_read(block, MIB(2), user);
     GP(gp_record_use(block, user));
-    const gp_sim_function functions[] = {GP_SIM_FN_FREE, GP_SIM_FN_STREAM_WAIT};
+    const gp_pool_stats before = pool_stats();
 
-    for (size_t i = 0; i < 2; i++) {
-        const gp_pool_stats before = pool_stats();
-        gp_sim_fail(functions[i], 1, 1, 999);
-        FAILS(GP_ERR_CUDA, gp_free_async(block, home));
-        cr_assert(eq(u64, pool_stats().live_blocks, before.live_blocks));
-        GP(gp_pool_check(pool));
-    }
+    gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 1, 999);
+    FAILS(GP_ERR_CUDA, gp_free_async(block, home));
+    pool_expect_unchanged(&before);
 
     pool_free(block, home);
     void *next = pool_alloc(MIB(2), home);
@@ -209,6 +205,26 @@ Test(pass_through, leaves_a_block_live_whose_free_failed)
     pool_open_gate(gate);
     pool_settle();
     pool_free(next, home);
+}
+
+/* It is free for the caller, and goes with the pool. */
+Test(pass_through, frees_a_block_that_the_driver_does_not_take_back)
+{
+    cudaStream_t stream = pool_stream();
+    void *block = pool_alloc(MIB(2), stream);
+    gp_sim_gate gate = pool_close_gate(stream);
+    pool_write(block, MIB(2), stream);
+    gp_sim_fail(GP_SIM_FN_FREE, 1, 1, 999);
+
+    pool_free(block, stream);
+
+    FAILS(GP_ERR_DOUBLE_FREE, gp_free_async(block, stream));
+    cr_assert(eq(u64, pool_stats().live_bytes, 0));
+    cr_assert(eq(u64, pool_stats().cached_bytes, MIB(2)));
+    GP(gp_pool_check(pool));
+    pool_open_gate(gate);
+    GP(gp_pool_destroy(pool));
+    pool = NULL;
 }
 
 Test(pass_through, counts_nothing_of_an_allocation_that_failed)
@@ -308,17 +324,18 @@ Test(pass_through, parks_a_block_that_is_freed_inside_a_capture)
     SIM(gp_sim_graph_destroy(graph));
 }
 
-Test(pass_through, keeps_a_block_parked_whose_free_failed)
+Test(pass_through, keeps_a_block_parked_whose_uses_cannot_be_waited_for)
 {
     cudaStream_t stream = pool_stream();
     gp_sim_graph graph = NULL;
     void *block = pool_alloc(KIB(64), stream);
+    GP(gp_record_use(block, pool_stream()));
     SIM(gp_sim_begin_capture(stream, GP_SIM_CAPTURE_GLOBAL));
     pool_free(block, stream);
     SIM(gp_sim_end_capture(stream, &graph));
     SIM(gp_sim_graph_destroy(graph));
 
-    gp_sim_fail(GP_SIM_FN_FREE, 1, 1, 999);
+    gp_sim_fail(GP_SIM_FN_STREAM_WAIT, 1, 1, 999);
     void *other = pool_alloc(100, stream);
     cr_assert(eq(u64, pool_stats().pending_bytes, KIB(64)));
     GP(gp_pool_check(pool));

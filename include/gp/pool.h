@@ -59,6 +59,11 @@ typedef enum gp_capture_mode {
  */
 typedef bool (*gp_pressure_fn)(void *user, gp_pool *pool, size_t bytes_missing);
 
+/** What gp_pool_config.poison fills a block with: a NaN in every format of floating-point
+ *  numbers, and -1; and once it is free a huge negative number, or a NaN. */
+#define GP_POISON_FRESH 0xff
+#define GP_POISON_FREED 0xfe
+
 /**
  * How a pool is made. Fill it with gp_pool_config_init(), then change fields.
  *
@@ -126,6 +131,12 @@ typedef struct gp_pool_config {
      *  for. In captures it changes nothing. Slow: docs/debugging.md. Default: true if the
      *  environment has GP_PASS_THROUGH=1, else false. */
     bool pass_through;
+
+    /** Fill each block with GP_POISON_FRESH when it is handed out and with GP_POISON_FREED when
+     *  it is freed, as work of the stream of the call: what is read before it was written, or
+     *  after the free, shows. Implies pass_through; in captures it changes nothing. Default
+     *  false. */
+    bool poison;
 
     /** Asked for memory before an allocation of the pool fails with GP_ERR_OUT_OF_MEMORY
      *  or GP_ERR_LIMIT. Not inside a capture, where the native allocator decides. Default
@@ -364,9 +375,8 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
  *                                  @p stream or the block has to be parked. Any
  *                                  other free does without.
  * @retval GP_ERR_CUDA              A native call failed: one that asks about a checked
- *                                  stream, one that orders the free after uses
- *                                  announced with gp_record_use(), or with pass_through
- *                                  the native free.
+ *                                  stream, or one that orders the free after uses
+ *                                  announced with gp_record_use().
  *
  * A refused free changes nothing: the block stays live. Thread-safe.
  *
