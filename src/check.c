@@ -5,6 +5,7 @@
 #include "gp/stats.h"
 #include "block.h"
 #include "error.h"
+#include "guard.h"
 #include "pool.h"
 #include "registry.h"
 #include "stats.h"
@@ -170,6 +171,14 @@ static gp_status check_sums(gp_pool *pool, const tally *sum)
     return status;
 }
 
+/* What debug aids find. */
+static gp_status check_contents(gp_pool *pool)
+{
+    gp_guard_check_live(pool);
+    gp_readback_collect(pool);
+    return gp_findings_take(pool);
+}
+
 gp_status gp_pool_check(gp_pool *pool)
 {
     tally sum = {0};
@@ -187,5 +196,6 @@ gp_status gp_pool_check(gp_pool *pool)
     if (status != GP_OK)
         return status;
     tally_direct(pool, &sum);
-    return check_sums(pool, &sum);
+    status = check_sums(pool, &sum);
+    return status == GP_OK ? check_contents(pool) : status;
 }

@@ -6,10 +6,12 @@
 #include "address_table.h"
 #include "clock.h"
 #include "error.h"
+#include "guard.h"
 #include "paint.h"
 #include "pool.h"
 #include "pressure.h"
 #include "process.h"
+#include "readback.h"
 #include "registry.h"
 #include "release.h"
 #include "request.h"
@@ -29,7 +31,7 @@ void gp_direct_destroy(gp_pool *pool)
 {
     if (pool->config.pass_through)
         (void)atomic_fetch_sub(&pool_count, 1);
-    gp_direct_table_destroy(&pool->direct);
+    gp_direct_table_destroy(&pool->direct, &pool->fences);
 }
 
 /* ---- native memory ------------------------------------------------------------- */
@@ -99,20 +101,22 @@ static gp_status make(gp_pool *pool, const gp_direct_block *like, size_t alignme
     if (block == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a block");
     *block = *like;
-    block->native_bytes = block->bytes + slack;
+    const size_t guard = pool->config.guard_bytes;
+    block->native_bytes = guard + block->bytes + guard + slack;
     gp_status status = take_native(pool, block->native_bytes, stream, &block->native);
     if (status != GP_OK) {
         free(block);
         return status;
     }
-    block->base = gp_round_up((uintptr_t)block->native, alignment);
+    block->base = gp_round_up((uintptr_t)block->native + guard, alignment);
     *made = block;
     return GP_OK;
 }
 
-static bool fits(const gp_direct_block *block)
+static bool fits(const gp_pool *pool, const gp_direct_block *block)
 {
-    return block->base + block->bytes <= (uintptr_t)block->native + block->native_bytes;
+    const uintptr_t end = block->base + block->bytes + pool->config.guard_bytes;
+    return end <= (uintptr_t)block->native + block->native_bytes;
 }
 
 /* Memory that turns out to be of no use. */
@@ -134,7 +138,7 @@ static gp_status allocate(gp_pool *pool, const gp_direct_block *like, size_t ali
 {
     const size_t slack = alignment > GP_GRANULE_BYTES ? alignment : 0;
     gp_status status = make(pool, like, alignment, slack, stream, block);
-    if (status != GP_OK || fits(*block))
+    if (status != GP_OK || fits(pool, *block))
         return status;
     drop(pool, *block, stream);
     return make(pool, like, alignment, alignment, stream, block);
@@ -147,6 +151,8 @@ static gp_status allocate_painted(gp_pool *pool, const gp_direct_block *like, si
     if (status != GP_OK)
         return status;
     status = gp_paint_fresh(pool, *block, stream);
+    if (status == GP_OK)
+        status = gp_guard_begin(pool, *block, stream);
     if (status != GP_OK)
         drop(pool, *block, stream);
     return status;
@@ -177,6 +183,7 @@ gp_status gp_direct_alloc(const gp_target *target, cudaStream_t stream, size_t b
     *base = block->base;
     gp_direct_table_add(&target->pool->direct, block);
     count_alloc(counters, bytes);
+    gp_readback_collect(target->pool);
     return GP_OK;
 }
 
@@ -261,11 +268,13 @@ static gp_status end(gp_thread_cache *cache, gp_direct_block *block, gp_direct_s
         return status;
     }
     gp_thread_cache_count_free(cache->counters, block->bytes);
+    gp_guard_end(pool, block, cache->stream->stream_id, stream);
     (void)gp_paint_freed(pool, block, stream);
     if (give_native(pool, block, stream) == GP_OK)
         gp_direct_table_retire(table, block);
     else
         gp_direct_table_restore(table, block, GP_DIRECT_STUCK);
+    gp_readback_collect(pool);
     gp_tiers_settle(cache, stream);
     return GP_OK;
 }

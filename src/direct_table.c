@@ -91,11 +91,12 @@ void gp_direct_table_init(gp_direct_table *table)
     TAILQ_INIT(&table->freed);
 }
 
-void gp_direct_table_destroy(gp_direct_table *table)
+void gp_direct_table_destroy(gp_direct_table *table, gp_fence_store *fences)
 {
     gp_direct_block *block;
     while ((block = RB_MIN(gp_direct_tree, &table->tree)) != NULL) {
         remove_locked(table, block);
+        gp_fence_release(fences, block->fence);
         free(block);
     }
     (void)pthread_mutex_destroy(&table->lock);

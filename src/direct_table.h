@@ -2,8 +2,11 @@
  * The blocks of a pool that passes through (gp_pool_config.pass_through), by address. Each is a
  * native allocation of its own:
  *
- *     native   |slack|.......bytes.......|slack|      slack only for a larger alignment
- *                    base
+ *     native   |slack|guard|.......bytes.......|guard|slack|
+ *                          base
+ *
+ * Slack is there only for a larger alignment than the native pool's, and guards if they are asked
+ * for (guard.h).
  *
  * The youngest of those that were freed stay known, until their memory is handed out anew, so
  * that a second free is told from a pointer that gp never saw.
@@ -18,6 +21,7 @@
 #include "gp/base.h"
 #include "gp/status.h"
 #include "counter.h"
+#include "fence.h"
 
 typedef enum gp_direct_state {
     GP_DIRECT_LIVE,   /* The caller holds it. */
@@ -35,6 +39,7 @@ typedef struct gp_direct_block {
     void *native;
     size_t native_bytes;
     uint64_t stream_id; /* Of its allocation. */
+    gp_fence *fence;    /* With guard bytes: behind their being written. Else NULL. */
     gp_direct_state state;
     bool replaced; /* An ending one: its address is another block's already. */
 } gp_direct_block;
@@ -57,7 +62,9 @@ typedef struct gp_direct_sum {
 } gp_direct_sum;
 
 void gp_direct_table_init(gp_direct_table *table);
-void gp_direct_table_destroy(gp_direct_table *table);
+
+/* Release the fences that are left. */
+void gp_direct_table_destroy(gp_direct_table *table, gp_fence_store *fences);
 
 /* Memory that was just allocated, live or stuck, in a struct of malloc's that the table owns from
  * here on. */

@@ -286,7 +286,7 @@ gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
 }
 
 /* What others queue meanwhile may wait for the caller. */
-static bool wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
+bool gp_global_tier_wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
 {
     const uint64_t start = gp_clock_ns();
     bool idle = false;
@@ -299,7 +299,7 @@ static bool wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
 bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream)
 {
     if (tier->follows_others)
-        return wait_briefly(tier, own_stream);
+        return gp_global_tier_wait_briefly(tier, own_stream);
     bool complete = false;
     gp_status status = tier->backend->ops->stream_synchronize(tier->backend, own_stream, &complete);
     return status == GP_OK && complete;

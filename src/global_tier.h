@@ -87,6 +87,9 @@ gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream);
  * and frees of complete memory, which take microseconds. False if it is not. */
 bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream);
 
+/* The same while it waits for other streams: not for longer than 100 ms. */
+bool gp_global_tier_wait_briefly(gp_global_tier *tier, cudaStream_t own_stream);
+
 /* Let the native pool give back what it does not use. */
 gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep);
 

@@ -52,6 +52,8 @@ static gp_status build_parts(gp_pool *pool)
     gp_captured_blocks_init(&pool->captured);
     gp_arenas_init(&pool->arenas);
     gp_direct_init(pool);
+    gp_readbacks_init(&pool->readbacks, 2 * pool->config.guard_bytes);
+    gp_findings_init(&pool->findings);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
 
@@ -135,6 +137,8 @@ void gp_pool_tear_down(gp_pool *pool)
 {
     drop_threads(pool);
     gp_release_everything(pool);
+    gp_readbacks_destroy(pool);
+    gp_findings_destroy(&pool->findings);
     gp_use_table_destroy(&pool->uses, &pool->fences);
     drop_streams(pool);
     gp_commons_destroy(&pool->chunks);

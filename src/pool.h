@@ -14,8 +14,10 @@
 #include "commons.h"
 #include "direct_table.h"
 #include "fence.h"
+#include "findings.h"
 #include "global_tier.h"
 #include "page_store.h"
+#include "readback.h"
 #include "stream_cache.h"
 #include "stream_registry.h"
 #include "thread_counters.h"
@@ -38,6 +40,8 @@ struct gp_pool {
     gp_captured_blocks captured;
     gp_arenas arenas;       /* Of captures, with GP_CAPTURE_ARENA. */
     gp_direct_table direct; /* With pass_through. */
+    gp_readbacks readbacks; /* With guard_bytes. */
+    gp_findings findings;
 
     /* Every stream cache there ever was; grows at the front, never shrinks. */
     _Atomic(gp_stream_cache *) streams;

@@ -82,6 +82,8 @@ static gp_status check_sizes(const gp_pool_config *config)
         return bad_field("large_bytes", "a power of two from 64 KiB to 64 MiB");
     if (!is_power_of_two_within(config->segment_bytes, 2 * MIB, 1024 * MIB))
         return bad_field("segment_bytes", "a power of two from 2 MiB to 1 GiB");
+    if (config->guard_bytes % GP_GRANULE_BYTES != 0 || config->guard_bytes > MIB / 16)
+        return bad_field("guard_bytes", "a multiple of 512 up to 64 KiB");
     if (config->l1_depth > 256)
         return bad_field("l1_depth", "1 to 256");
     if (config->l1_refill_percent > 90)
@@ -102,7 +104,7 @@ gp_status gp_pool_config_complete(gp_pool_config *config, const gp_pool_config *
     }
     fill_zeros(config);
     /* These know each block by its own bounds. */
-    config->pass_through = config->pass_through || config->poison;
+    config->pass_through = config->pass_through || config->poison || config->guard_bytes > 0;
     gp_status status = check_enums(config);
     if (status == GP_OK)
         status = check_sizes(config);

@@ -15,7 +15,7 @@ static void open_table(void)
 
 static void close_table(void)
 {
-    gp_direct_table_destroy(&table);
+    gp_direct_table_destroy(&table, NULL);
 }
 
 TestSuite(direct_table, .init = open_table, .fini = close_table);

@@ -59,6 +59,35 @@ typedef enum gp_capture_mode {
  */
 typedef bool (*gp_pressure_fn)(void *user, gp_pool *pool, size_t bytes_missing);
 
+/** What debug aids can find. */
+typedef enum gp_finding_kind {
+    GP_FINDING_OVERRUN = 0 /**< Guard bytes of a block were written to. */
+} gp_finding_kind;
+
+/** A fault of the program that a debug aid found: docs/debugging.md. */
+typedef struct gp_finding {
+    gp_finding_kind kind;
+    gp_pool *pool;
+    const void *block;   /**< Device address of the block, */
+    size_t bytes;        /**< and its usable size. */
+    const void *address; /**< The first byte that was written to. */
+    uint64_t stream_id;  /**< Of the stream that the block was allocated on. */
+    uint64_t freed_on;   /**< Of the stream that it was freed on; 0: it is live. */
+    const char *text;    /**< All of that in English; valid during the call. */
+} gp_finding;
+
+/**
+ * Told of a finding: gp_pool_config.on_finding.
+ *
+ * Called in any call on the pool that is not a hit, by its thread, with no lock of gp's held. It
+ * may call gp, but must not destroy the pool; while the pool is being destroyed, calls on it return
+ * GP_ERR_INVALID_POOL. Other threads may be inside it at the same time.
+ *
+ * @param user     gp_pool_config.finding_user.
+ * @param finding  Valid during the call.
+ */
+typedef void (*gp_finding_fn)(void *user, const gp_finding *finding);
+
 /** What gp_pool_config.poison fills a block with: a NaN in every format of floating-point
  *  numbers, and -1; and once it is free a huge negative number, or a NaN. */
 #define GP_POISON_FRESH 0xff
@@ -137,6 +166,17 @@ typedef struct gp_pool_config {
      *  after the free, shows. Implies pass_through; in captures it changes nothing. Default
      *  false. */
     bool poison;
+
+    /** Put so many bytes of a pattern before and behind each block, and see whether they were
+     *  written to: when the block is freed, and in gp_pool_check() for live ones. What is read
+     *  back is looked at once the device is past it, in a later call on the pool, so that
+     *  no call waits; gp_pool_destroy() waits for it, 100 ms at most. Implies pass_through; in
+     *  captures it changes nothing. A multiple of 512 up to 64 KiB. Default 0: none. */
+    size_t guard_bytes;
+
+    /** Told of what debug aids find. Default NULL: nobody is. */
+    gp_finding_fn on_finding;
+    void *finding_user; /**< Handed to on_finding as it is. Default NULL. */
 
     /** Asked for memory before an allocation of the pool fails with GP_ERR_OUT_OF_MEMORY
      *  or GP_ERR_LIMIT. Not inside a capture, where the native allocator decides. Default

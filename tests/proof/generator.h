@@ -30,6 +30,7 @@ typedef struct proof_limits {
     bool without_faults;  /* no native call fails */
     bool without_captures;
     bool passes_through; /* the pools do */
+    bool with_aids;      /* the same, and they look for faults of the program, which has none */
     bool in_crowd;       /* only what a thread may do while others are at it */
 } proof_limits;
 
