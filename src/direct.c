@@ -11,6 +11,7 @@
 #include "pool.h"
 #include "pressure.h"
 #include "process.h"
+#include "quarantine.h"
 #include "readback.h"
 #include "registry.h"
 #include "release.h"
@@ -47,6 +48,7 @@ static gp_status take_at_last(gp_pool *pool, size_t bytes, cudaStream_t stream, 
 {
     const uint64_t start = gp_clock_ns();
     gp_status status;
+    gp_quarantine_let_out(pool, 0);
     (void)gp_release_down_to(pool, 0);
     do {
         (void)gp_release_trim(pool, 0);
@@ -254,26 +256,32 @@ static gp_status wait_for_uses(gp_pool *pool, uintptr_t base, cudaStream_t strea
     return status;
 }
 
+void gp_direct_give_back(gp_pool *pool, gp_direct_block *block, cudaStream_t stream)
+{
+    if (give_native(pool, block, stream) == GP_OK)
+        gp_direct_table_retire(&pool->direct, block);
+    else
+        gp_direct_table_restore(&pool->direct, block, GP_DIRECT_STUCK);
+}
+
 /* The end of a claimed block, or back to the state it came from. It has ended for everybody before
- * the native pool can hand its memory out again. What the driver does not take back is free all the
- * same, and goes with the pool. */
+ * the native pool can hand its memory out again. */
 static gp_status end(gp_thread_cache *cache, gp_direct_block *block, gp_direct_state from,
                      cudaStream_t stream)
 {
     gp_pool *pool = cache->stream->pool;
-    gp_direct_table *table = &pool->direct;
     gp_status status = wait_for_uses(pool, block->base, stream);
     if (status != GP_OK) {
-        gp_direct_table_restore(table, block, from);
+        gp_direct_table_restore(&pool->direct, block, from);
         return status;
     }
     gp_thread_cache_count_free(cache->counters, block->bytes);
-    gp_guard_end(pool, block, cache->stream->stream_id, stream);
-    (void)gp_paint_freed(pool, block, stream);
-    if (give_native(pool, block, stream) == GP_OK)
-        gp_direct_table_retire(table, block);
-    else
-        gp_direct_table_restore(table, block, GP_DIRECT_STUCK);
+    block->freed_on = cache->stream->stream_id;
+    gp_guard_end(pool, block, stream);
+    gp_paint_freed(pool, block, stream);
+    if (!gp_quarantine_take_in(pool, block, stream))
+        gp_direct_give_back(pool, block, stream);
+    gp_quarantine_let_out(pool, pool->config.quarantine_bytes);
     gp_readback_collect(pool);
     gp_tiers_settle(cache, stream);
     return GP_OK;
@@ -332,7 +340,11 @@ void gp_direct_release_all(gp_pool *pool, cudaStream_t stream)
     size_t count;
     if (!gp_direct_table_list(&pool->direct, &blocks, &count))
         return; /* What stays with the native pool goes with the process. */
-    for (size_t i = 0; i < count; i++)
+    gp_readback_order(pool, stream);
+    for (size_t i = 0; i < count; i++) {
+        if (blocks[i].state == GP_DIRECT_HELD)
+            gp_quarantine_look(pool, &blocks[i], stream);
         (void)give_native(pool, &blocks[i], stream);
+    }
     free(blocks);
 }

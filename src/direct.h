@@ -40,6 +40,10 @@ gp_status gp_direct_base_of(gp_pool *pool, const void *ptr, uintptr_t *base);
 gp_status gp_direct_give(gp_thread_cache *cache, uintptr_t base, cudaStream_t stream);
 gp_status gp_direct_give_parked(gp_thread_cache *cache, uintptr_t base, cudaStream_t stream);
 
+/* An ending block goes to the native pool. If the driver does not take it, it is free for its
+ * caller all the same, and goes with the pool. */
+void gp_direct_give_back(gp_pool *pool, gp_direct_block *block, cudaStream_t stream);
+
 /* The pool is being destroyed: all that is left goes back, behind what `stream` waits for. */
 void gp_direct_release_all(gp_pool *pool, cudaStream_t stream);
 

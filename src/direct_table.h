@@ -27,21 +27,24 @@ typedef enum gp_direct_state {
     GP_DIRECT_LIVE,   /* The caller holds it. */
     GP_DIRECT_PARKED, /* Freed inside a capture; free once that ends. */
     GP_DIRECT_ENDING, /* A thread is about to give it to the native pool. */
+    GP_DIRECT_HELD,   /* Freed, and in quarantine. */
     GP_DIRECT_STUCK,  /* No caller's, and the native pool did not take it back. */
     GP_DIRECT_FREED   /* Only remembered. */
 } gp_direct_state;
 
 typedef struct gp_direct_block {
     RB_ENTRY(gp_direct_block) by_address;
-    TAILQ_ENTRY(gp_direct_block) by_age; /* While freed. */
+    TAILQ_ENTRY(gp_direct_block) by_age; /* While freed; while held, in the quarantine. */
     uintptr_t base;
     size_t bytes; /* As asked for. */
     void *native;
     size_t native_bytes;
-    uint64_t stream_id; /* Of its allocation. */
-    gp_fence *fence;    /* With guard bytes: behind their being written. Else NULL. */
+    uint64_t stream_id; /* Of its allocation, */
+    uint64_t freed_on;  /* and of its free. */
+    gp_fence *fence; /* Live with guard bytes: behind their being written. Held: behind the free. */
     gp_direct_state state;
-    bool replaced; /* An ending one: its address is another block's already. */
+    bool is_poisoned; /* A freed one. */
+    bool replaced;    /* An ending one: its address is another block's already. */
 } gp_direct_block;
 
 RB_HEAD(gp_direct_tree, gp_direct_block);

@@ -23,6 +23,9 @@ static int describe_place(const gp_finding *finding, char *text, size_t capacity
 {
     const uintptr_t base = (uintptr_t)finding->block;
     const uintptr_t address = (uintptr_t)finding->address;
+    if (finding->kind == GP_FINDING_LATE_WRITE)
+        return snprintf(text, capacity, "late write: written after the free to byte %zu of",
+                        address - base);
     if (address < base)
         return snprintf(text, capacity, "overrun: written %zu bytes before the start of",
                         base - address);
@@ -45,6 +48,17 @@ static void describe(const gp_finding *finding, char *text)
 
 /* ---- the interface ---------------------------------------------------------------- */
 
+void gp_findings_count_look(gp_pool *pool, gp_status status)
+{
+    if (status != GP_OK)
+        (void)gp_counter_add_shared(&pool->findings.unchecked, 1);
+}
+
+static gp_counter *counter_of(gp_findings *findings, gp_finding_kind kind)
+{
+    return kind == GP_FINDING_LATE_WRITE ? &findings->late_writes : &findings->overruns;
+}
+
 void gp_findings_add(gp_pool *pool, gp_finding *finding)
 {
     gp_findings *findings = &pool->findings;
@@ -52,7 +66,7 @@ void gp_findings_add(gp_pool *pool, gp_finding *finding)
     describe(finding, text);
     finding->pool = pool;
     finding->text = text;
-    (void)gp_counter_add_shared(&findings->overruns, 1);
+    (void)gp_counter_add_shared(counter_of(findings, finding->kind), 1);
 
     gp_mutex_lock(&findings->lock, GP_RANK_LEAF);
     if (findings->first[0] == '\0')

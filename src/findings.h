@@ -16,11 +16,15 @@ typedef struct gp_findings {
     pthread_mutex_t lock;        /* Leaf lock. */
     char first[GP_FINDING_TEXT]; /* Since the last check; empty: nothing was found. */
     gp_counter overruns;
+    gp_counter late_writes;
     gp_counter unchecked; /* Blocks that could not be looked at. */
 } gp_findings;
 
 void gp_findings_init(gp_findings *findings);
 void gp_findings_destroy(gp_findings *findings);
+
+/* A block was looked at, or could not be. */
+void gp_findings_count_look(gp_pool *pool, gp_status status);
 
 /* No lock is held: the caller is told. Its pool and text are set here. */
 void gp_findings_add(gp_pool *pool, gp_finding *finding);

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "findings.h"
 #include "paint.h"
 #include "pool.h"
 #include "readback.h"
@@ -14,8 +15,8 @@ gp_status gp_guard_begin(gp_pool *pool, gp_direct_block *block, cudaStream_t str
 }
 
 /* Copy both sides; *fence is behind that. */
-static gp_status look(gp_pool *pool, const gp_direct_block *block, uint64_t freed_on,
-                      cudaStream_t stream, gp_fence **fence)
+static gp_status look(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream,
+                      gp_fence **fence)
 {
     const size_t bytes = pool->config.guard_bytes;
     const gp_readback_part before = {block->base - bytes, bytes, GP_PAINT_GUARD};
@@ -25,7 +26,7 @@ static gp_status look(gp_pool *pool, const gp_direct_block *block, uint64_t free
         .block = (const void *)block->base,
         .bytes = block->bytes,
         .stream_id = block->stream_id,
-        .freed_on = freed_on,
+        .freed_on = block->freed_on,
     };
     gp_readback *readback = gp_readback_begin(pool, &finding);
     if (readback == NULL)
@@ -37,25 +38,19 @@ static gp_status look(gp_pool *pool, const gp_direct_block *block, uint64_t free
     return copied == GP_OK ? status : copied;
 }
 
-static void count_unchecked(gp_pool *pool, gp_status status)
-{
-    if (status != GP_OK)
-        (void)gp_counter_add_shared(&pool->findings.unchecked, 1);
-}
-
-void gp_guard_end(gp_pool *pool, gp_direct_block *block, uint64_t freed_on, cudaStream_t stream)
+void gp_guard_end(gp_pool *pool, gp_direct_block *block, cudaStream_t stream)
 {
     if (pool->config.guard_bytes == 0)
         return;
-    count_unchecked(pool, look(pool, block, freed_on, stream, NULL));
+    gp_findings_count_look(pool, look(pool, block, stream, NULL));
     gp_fence_release(&pool->fences, block->fence);
     block->fence = NULL;
 }
 
-static gp_status check_live(gp_pool *pool, const gp_direct_block *block, cudaStream_t own_stream)
+static gp_status check_live(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream)
 {
     gp_fence *fence = NULL;
-    gp_status status = look(pool, block, 0, own_stream, &fence);
+    gp_status status = look(pool, block, stream, &fence);
     if (fence != NULL)
         (void)gp_use_table_add(&pool->uses, &pool->fences, block->base, fence);
     return status;
@@ -65,18 +60,19 @@ void gp_guard_check_live(gp_pool *pool)
 {
     gp_direct_block *blocks;
     size_t count;
-    cudaStream_t own_stream;
+    cudaStream_t stream;
+    bool complete;
     if (pool->config.guard_bytes == 0)
         return;
-    if (gp_global_tier_own_stream(&pool->global, &own_stream) != GP_OK ||
+    if (gp_readback_stream(pool, &stream) != GP_OK ||
         !gp_direct_table_list(&pool->direct, &blocks, &count)) {
-        count_unchecked(pool, GP_ERR_OUT_OF_HOST_MEMORY);
+        gp_findings_count_look(pool, GP_ERR_OUT_OF_HOST_MEMORY);
         return;
     }
     for (size_t i = 0; i < count; i++) {
         if (blocks[i].state == GP_DIRECT_LIVE && gp_fence_poll(&pool->fences, blocks[i].fence))
-            count_unchecked(pool, check_live(pool, &blocks[i], own_stream));
+            gp_findings_count_look(pool, check_live(pool, &blocks[i], stream));
     }
     free(blocks);
-    (void)gp_global_tier_wait(&pool->global, own_stream);
+    (void)pool->backend->ops->stream_synchronize(pool->backend, stream, &complete);
 }

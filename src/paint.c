@@ -27,8 +27,8 @@ gp_status gp_paint_fresh(gp_pool *pool, const gp_direct_block *block, cudaStream
                                : GP_OK;
 }
 
-gp_status gp_paint_freed(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream)
+void gp_paint_freed(gp_pool *pool, gp_direct_block *block, cudaStream_t stream)
 {
-    return pool->config.poison ? fill(pool, block->base, block->bytes, GP_POISON_FREED, stream)
-                               : GP_OK;
+    block->is_poisoned = pool->config.poison &&
+                         fill(pool, block->base, block->bytes, GP_POISON_FREED, stream) == GP_OK;
 }

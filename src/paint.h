@@ -14,7 +14,8 @@
 /* A block is about to be handed out. On failure some of it may be painted. */
 gp_status gp_paint_fresh(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream);
 
-/* A block was freed, and all uses of it are ordered before what comes next on the stream. */
-gp_status gp_paint_freed(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream);
+/* A block was freed, and all uses of it are ordered before what comes next on the stream. It knows
+ * afterwards whether it is poisoned. */
+void gp_paint_freed(gp_pool *pool, gp_direct_block *block, cudaStream_t stream);
 
 #endif

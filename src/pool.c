@@ -25,6 +25,14 @@ static gp_status open_device(gp_pool *pool)
     return status;
 }
 
+/* The most that is read back of one block. */
+static size_t readback_bytes(const gp_pool_config *config)
+{
+    const size_t guards = 2 * config->guard_bytes;
+    const bool looks = config->poison && config->quarantine_bytes > 0;
+    return looks && guards < GP_QUARANTINE_LOOK_BYTES ? GP_QUARANTINE_LOOK_BYTES : guards;
+}
+
 static gp_status build_parts(gp_pool *pool)
 {
     gp_status status = open_device(pool);
@@ -52,7 +60,8 @@ static gp_status build_parts(gp_pool *pool)
     gp_captured_blocks_init(&pool->captured);
     gp_arenas_init(&pool->arenas);
     gp_direct_init(pool);
-    gp_readbacks_init(&pool->readbacks, 2 * pool->config.guard_bytes);
+    gp_readbacks_init(&pool->readbacks, readback_bytes(&pool->config));
+    gp_quarantine_init(&pool->quarantine);
     gp_findings_init(&pool->findings);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
@@ -139,6 +148,7 @@ void gp_pool_tear_down(gp_pool *pool)
     gp_release_everything(pool);
     gp_readbacks_destroy(pool);
     gp_findings_destroy(&pool->findings);
+    gp_quarantine_destroy(&pool->quarantine);
     gp_use_table_destroy(&pool->uses, &pool->fences);
     drop_streams(pool);
     gp_commons_destroy(&pool->chunks);

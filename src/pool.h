@@ -17,6 +17,7 @@
 #include "findings.h"
 #include "global_tier.h"
 #include "page_store.h"
+#include "quarantine.h"
 #include "readback.h"
 #include "stream_cache.h"
 #include "stream_registry.h"
@@ -42,6 +43,7 @@ struct gp_pool {
     gp_direct_table direct; /* With pass_through. */
     gp_readbacks readbacks; /* With guard_bytes. */
     gp_findings findings;
+    gp_quarantine quarantine; /* With quarantine_bytes. */
 
     /* Every stream cache there ever was; grows at the front, never shrinks. */
     _Atomic(gp_stream_cache *) streams;

@@ -30,7 +30,8 @@ bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing);
 #define GP_PRESSURE_TRIED_ALL                                                                      \
     "own blocks, commons, other streams, flush of all thread caches, a wait for pending work, "    \
     "release of free segments, trim, growth"
-#define GP_PRESSURE_TRIED_NATIVE "the native pool, release of free segments, trim, a wait for work"
+#define GP_PRESSURE_TRIED_NATIVE                                                                   \
+    "the native pool, quarantine, release of free segments, trim, a wait for work"
 
 /* Set the text of an allocation that fails for want of memory, and return the status. */
 gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status, const char *tried);

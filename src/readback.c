@@ -28,6 +28,49 @@ void gp_readbacks_init(gp_readbacks *readbacks, size_t slot_bytes)
     (void)pthread_mutex_init(&readbacks->lock, NULL);
 }
 
+/* ---- the stream ---------------------------------------------------------------------- */
+
+static gp_status make_stream(gp_pool *pool)
+{
+    gp_readbacks *readbacks = &pool->readbacks;
+    cudaStream_t stream;
+    gp_status status = pool->backend->ops->stream_create(pool->backend, &stream);
+    if (status != GP_OK)
+        return status;
+    lock(readbacks);
+    const bool mine = !readbacks->has_stream;
+    if (mine) {
+        readbacks->stream = stream;
+        readbacks->has_stream = true;
+    }
+    unlock(readbacks);
+    if (!mine)
+        pool->backend->ops->stream_destroy(pool->backend, stream);
+    return GP_OK;
+}
+
+gp_status gp_readback_stream(gp_pool *pool, cudaStream_t *stream)
+{
+    gp_readbacks *readbacks = &pool->readbacks;
+    lock(readbacks);
+    const bool ready = readbacks->has_stream;
+    unlock(readbacks);
+    gp_status status = ready ? GP_OK : make_stream(pool);
+    if (status == GP_OK)
+        *stream = readbacks->stream;
+    return status;
+}
+
+void gp_readback_order(gp_pool *pool, cudaStream_t stream)
+{
+    gp_fence *fence;
+    if (!pool->readbacks.has_stream ||
+        gp_fence_record(&pool->fences, pool->readbacks.stream, 0, 0, &fence) != GP_OK)
+        return;
+    (void)gp_fence_wait(&pool->fences, fence, stream);
+    gp_fence_release(&pool->fences, fence);
+}
+
 /* ---- slots ----------------------------------------------------------------------- */
 
 static size_t slots_of_slab(const gp_readbacks *readbacks)
@@ -212,17 +255,17 @@ void gp_readback_collect(gp_pool *pool)
 
 /* ---- the end -------------------------------------------------------------------------------- */
 
-/* gp's own stream waits for all copies, for a moment. */
+/* Wait for all copies, for a moment. */
 static bool settle(gp_pool *pool)
 {
-    cudaStream_t own_stream;
-    if (gp_global_tier_own_stream(&pool->global, &own_stream) != GP_OK)
+    cudaStream_t stream;
+    if (gp_readback_stream(pool, &stream) != GP_OK)
         return false;
     for (gp_readback *each = pool->readbacks.pending; each != NULL; each = each->next) {
-        if (gp_fence_wait(&pool->fences, each->fence, own_stream) != GP_OK)
+        if (gp_fence_wait(&pool->fences, each->fence, stream) != GP_OK)
             return false;
     }
-    return gp_global_tier_wait_briefly(&pool->global, own_stream);
+    return gp_global_tier_wait_briefly(&pool->global, stream);
 }
 
 static void drop_slab(gp_pool *pool, gp_readback_slab *slab, bool is_idle)
@@ -254,5 +297,7 @@ void gp_readbacks_destroy(gp_pool *pool)
         readbacks->slabs = slab->next;
         drop_slab(pool, slab, is_idle && !readbacks->has_lost);
     }
+    if (readbacks->has_stream)
+        pool->backend->ops->stream_destroy(pool->backend, readbacks->stream);
     (void)pthread_mutex_destroy(&readbacks->lock);
 }

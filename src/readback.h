@@ -46,6 +46,8 @@ typedef struct gp_readbacks {
     gp_readback *spare;
     gp_readback *pending; /* The oldest first. */
     gp_readback **pending_end;
+    cudaStream_t stream; /* Of gp's own, made on first use. */
+    bool has_stream;
     bool has_lost; /* A copy is behind no fence: nobody can tell when it is done. */
 } gp_readbacks;
 
@@ -53,6 +55,14 @@ void gp_readbacks_init(gp_readbacks *readbacks, size_t slot_bytes);
 
 /* No copy is under way any more, or the host memory is abandoned to the device. */
 void gp_readbacks_destroy(gp_pool *pool);
+
+/* A stream of gp's own for what is looked at in nobody's order, after the host has seen it
+ * complete. Not the one on which native memory comes and goes, since that one is waited for in
+ * captures. */
+gp_status gp_readback_stream(gp_pool *pool, cudaStream_t *stream);
+
+/* Let `stream` wait for all that was queued on that one. Best effort. */
+void gp_readback_order(gp_pool *pool, cudaStream_t stream);
 
 /* NULL: there is no host memory. */
 gp_readback *gp_readback_begin(gp_pool *pool, const gp_finding *finding);

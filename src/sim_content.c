@@ -86,12 +86,12 @@ void gp_sim_content_read(const gp_sim_content *content, uint64_t base, uint64_t 
 {
     const uint64_t end = base + bytes;
     memset(to, 0, bytes);
-    fill *next = first_past(content, base);
+    const fill *next = first_past(content, base);
     while (next != NULL && next->by_base.key < end) {
         const uint64_t from = next->by_base.key > base ? next->by_base.key : base;
         const uint64_t stop = next->end < end ? next->end : end;
         memset(to + (from - base), next->value, stop - from);
-        next = first_past(content, stop);
+        next = stop < end ? first_past(content, stop) : NULL;
     }
 }
 

@@ -26,6 +26,7 @@ Test(sim_content, reads_as_it_was_filled_and_else_as_0)
 
     expect_bytes(90, 10, 0);
     expect_bytes(100, 50, 7);
+    expect_bytes(110, 20, 7);
     expect_bytes(150, 10, 0);
 }
 

@@ -61,7 +61,8 @@ typedef bool (*gp_pressure_fn)(void *user, gp_pool *pool, size_t bytes_missing);
 
 /** What debug aids can find. */
 typedef enum gp_finding_kind {
-    GP_FINDING_OVERRUN = 0 /**< Guard bytes of a block were written to. */
+    GP_FINDING_OVERRUN = 0,   /**< Guard bytes of a block were written to. */
+    GP_FINDING_LATE_WRITE = 1 /**< A block was written to after its free, in quarantine. */
 } gp_finding_kind;
 
 /** A fault of the program that a debug aid found: docs/debugging.md. */
@@ -173,6 +174,14 @@ typedef struct gp_pool_config {
      *  no call waits; gp_pool_destroy() waits for it, 100 ms at most. Implies pass_through; in
      *  captures it changes nothing. A multiple of 512 up to 64 KiB. Default 0: none. */
     size_t guard_bytes;
+
+    /** Hold the blocks that were freed last back from being used again, up to so many bytes: what
+     *  a program does to them after the free then meets nobody else's data. With poison they are
+     *  looked at when they leave, the first and the last 32 KiB of each, which finds such
+     *  writes. More is held while the device is not past the frees. Memory that is held counts
+     *  as cached; trims and allocations that find no memory let it go. Implies pass_through.
+     *  Default 0: none. */
+    size_t quarantine_bytes;
 
     /** Told of what debug aids find. Default NULL: nobody is. */
     gp_finding_fn on_finding;

@@ -51,7 +51,9 @@ typedef struct gp_pool_stats {
     /** Second frees of a block, in the same moment as the first, that were accepted and
      *  noticed later: see gp_free_async(). */
     uint64_t late_double_frees;
+    uint64_t quarantined_bytes; /**< Of the cached bytes, those in quarantine. */
     uint64_t overruns;         /**< Blocks whose guard bytes were found written to: at each look. */
+    uint64_t late_writes;      /**< Blocks that were found written to after their free. */
     uint64_t unchecked_blocks; /**< Blocks that a debug aid could not look at, for want of host
                                     memory or because a native call failed. */
     uint64_t captured;         /**< Allocations and frees that became part of a capture. */
@@ -112,7 +114,8 @@ GP_API GP_NODISCARD gp_status gp_pool_reset_peak(gp_pool *pool);
  * @retval GP_ERR_INTERNAL     An invariant is broken, and gp_last_error() names it.
  * @retval GP_ERR_CORRUPTED    All hold, but a debug aid found that the program wrote where
  *                             it must not, since the last call; gp_last_error() has the
- *                             first finding (gp_pool_config.guard_bytes).
+ *                             first finding (gp_pool_config.guard_bytes,
+ *                             quarantine_bytes).
  * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h.
  */
 GP_API GP_NODISCARD gp_status gp_pool_check(gp_pool *pool);

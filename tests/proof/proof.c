@@ -31,13 +31,14 @@ static void print_plan(const proof_plan *plan)
 {
     (void)printf(
         "  device %zu MiB, %s clock; share mode %d, large above %zu, L1 %zu bytes deep %u, "
-        "alignment %zu%s%s%s%s\n",
+        "alignment %zu%s%s%s%s%s\n",
         plan->machine.device_bytes >> 20,
         plan->machine.clock == GP_SIM_CLOCK_MANUAL ? "manual" : "virtual", (int)plan->pool.share,
         plan->pool.large_bytes, plan->pool.l1_bytes, (unsigned)plan->pool.l1_depth,
         plan->pool.alignment, plan->pool.visible_order ? ", visible order" : "",
         plan->pool.pass_through ? ", pass-through" : "", plan->pool.poison ? ", poison" : "",
-        plan->pool.guard_bytes > 0 ? ", guards" : "");
+        plan->pool.guard_bytes > 0 ? ", guards" : "",
+        plan->pool.quarantine_bytes > 0 ? ", quarantine" : "");
     for (size_t i = 0; i < plan->count; i++) {
         char text[200];
         proof_step_describe(&plan->steps[i], text, sizeof(text));
