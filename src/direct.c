@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "error.h"
 #include "guard.h"
+#include "order_watch.h"
 #include "paint.h"
 #include "pool.h"
 #include "pressure.h"
@@ -146,6 +147,20 @@ static gp_status allocate(gp_pool *pool, const gp_direct_block *like, size_t ali
     return make(pool, like, alignment, alignment, stream, block);
 }
 
+/* Some aids ask later when the device was past the allocation, with what was painted. */
+static gp_status leave_fence(gp_pool *pool, gp_direct_block *block, cudaStream_t stream)
+{
+    if (pool->config.guard_bytes == 0 && !pool->config.watch_order)
+        return GP_OK;
+    return gp_fence_record(&pool->fences, stream, block->stream_id, 0, &block->fence);
+}
+
+static void drop_fence(gp_pool *pool, gp_direct_block *block)
+{
+    gp_fence_release(&pool->fences, block->fence);
+    block->fence = NULL;
+}
+
 static gp_status allocate_painted(gp_pool *pool, const gp_direct_block *like, size_t alignment,
                                   cudaStream_t stream, gp_direct_block **block)
 {
@@ -154,10 +169,16 @@ static gp_status allocate_painted(gp_pool *pool, const gp_direct_block *like, si
         return status;
     status = gp_paint_fresh(pool, *block, stream);
     if (status == GP_OK)
-        status = gp_guard_begin(pool, *block, stream);
+        status = leave_fence(pool, *block, stream);
     if (status != GP_OK)
         drop(pool, *block, stream);
     return status;
+}
+
+static void collect_findings(gp_pool *pool)
+{
+    gp_readback_collect(pool);
+    gp_order_watch_collect(pool);
 }
 
 static void count_alloc(gp_thread_counters *counters, size_t bytes)
@@ -185,7 +206,7 @@ gp_status gp_direct_alloc(const gp_target *target, cudaStream_t stream, size_t b
     *base = block->base;
     gp_direct_table_add(&target->pool->direct, block);
     count_alloc(counters, bytes);
-    gp_readback_collect(target->pool);
+    collect_findings(target->pool);
     return GP_OK;
 }
 
@@ -277,12 +298,14 @@ static gp_status end(gp_thread_cache *cache, gp_direct_block *block, gp_direct_s
     }
     gp_thread_cache_count_free(cache->counters, block->bytes);
     block->freed_on = cache->stream->stream_id;
+    gp_order_watch_free(pool, block, stream);
     gp_guard_end(pool, block, stream);
+    drop_fence(pool, block);
     gp_paint_freed(pool, block, stream);
     if (!gp_quarantine_take_in(pool, block, stream))
         gp_direct_give_back(pool, block, stream);
     gp_quarantine_let_out(pool, pool->config.quarantine_bytes);
-    gp_readback_collect(pool);
+    collect_findings(pool);
     gp_tiers_settle(cache, stream);
     return GP_OK;
 }

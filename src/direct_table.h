@@ -41,7 +41,7 @@ typedef struct gp_direct_block {
     size_t native_bytes;
     uint64_t stream_id; /* Of its allocation, */
     uint64_t freed_on;  /* and of its free. */
-    gp_fence *fence; /* Live with guard bytes: behind their being written. Held: behind the free. */
+    gp_fence *fence;    /* For some aids. Live: behind the allocation. Held: behind the free. */
     gp_direct_state state;
     bool is_poisoned; /* A freed one. */
     bool replaced;    /* An ending one: its address is another block's already. */

@@ -23,6 +23,8 @@ static int describe_place(const gp_finding *finding, char *text, size_t capacity
 {
     const uintptr_t base = (uintptr_t)finding->block;
     const uintptr_t address = (uintptr_t)finding->address;
+    if (finding->kind == GP_FINDING_UNORDERED_FREE)
+        return snprintf(text, capacity, "unordered free: not ordered after the allocation of");
     if (finding->kind == GP_FINDING_LATE_WRITE)
         return snprintf(text, capacity, "late write: written after the free to byte %zu of",
                         address - base);
@@ -56,7 +58,14 @@ void gp_findings_count_look(gp_pool *pool, gp_status status)
 
 static gp_counter *counter_of(gp_findings *findings, gp_finding_kind kind)
 {
-    return kind == GP_FINDING_LATE_WRITE ? &findings->late_writes : &findings->overruns;
+    switch (kind) {
+    case GP_FINDING_OVERRUN:
+        return &findings->overruns;
+    case GP_FINDING_LATE_WRITE:
+        return &findings->late_writes;
+    default:
+        return &findings->unordered_frees;
+    }
 }
 
 void gp_findings_add(gp_pool *pool, gp_finding *finding)
@@ -69,7 +78,7 @@ void gp_findings_add(gp_pool *pool, gp_finding *finding)
     (void)gp_counter_add_shared(counter_of(findings, finding->kind), 1);
 
     gp_mutex_lock(&findings->lock, GP_RANK_LEAF);
-    if (findings->first[0] == '\0')
+    if (findings->first[0] == '\0' && finding->kind != GP_FINDING_UNORDERED_FREE)
         memcpy(findings->first, text, sizeof(text));
     gp_mutex_unlock(&findings->lock, GP_RANK_LEAF);
     if (pool->config.on_finding != NULL)

@@ -14,9 +14,10 @@
 
 typedef struct gp_findings {
     pthread_mutex_t lock;        /* Leaf lock. */
-    char first[GP_FINDING_TEXT]; /* Since the last check; empty: nothing was found. */
+    char first[GP_FINDING_TEXT]; /* Of a write, since the last check; empty: none was found. */
     gp_counter overruns;
     gp_counter late_writes;
+    gp_counter unordered_frees;
     gp_counter unchecked; /* Blocks that could not be looked at. */
 } gp_findings;
 
@@ -29,7 +30,8 @@ void gp_findings_count_look(gp_pool *pool, gp_status status);
 /* No lock is held: the caller is told. Its pool and text are set here. */
 void gp_findings_add(gp_pool *pool, gp_finding *finding);
 
-/* GP_ERR_CORRUPTED, with the text of the first finding, if there was one since the last time. */
+/* GP_ERR_CORRUPTED, with the text of the first finding of a write, if there was one since the last
+ * time. */
 gp_status gp_findings_take(gp_pool *pool);
 
 #endif

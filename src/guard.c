@@ -7,13 +7,6 @@
 #include "pool.h"
 #include "readback.h"
 
-gp_status gp_guard_begin(gp_pool *pool, gp_direct_block *block, cudaStream_t stream)
-{
-    return pool->config.guard_bytes == 0
-               ? GP_OK
-               : gp_fence_record(&pool->fences, stream, block->stream_id, 0, &block->fence);
-}
-
 /* Copy both sides; *fence is behind that. */
 static gp_status look(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream,
                       gp_fence **fence)
@@ -38,13 +31,10 @@ static gp_status look(gp_pool *pool, const gp_direct_block *block, cudaStream_t 
     return copied == GP_OK ? status : copied;
 }
 
-void gp_guard_end(gp_pool *pool, gp_direct_block *block, cudaStream_t stream)
+void gp_guard_end(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream)
 {
-    if (pool->config.guard_bytes == 0)
-        return;
-    gp_findings_count_look(pool, look(pool, block, stream, NULL));
-    gp_fence_release(&pool->fences, block->fence);
-    block->fence = NULL;
+    if (pool->config.guard_bytes > 0)
+        gp_findings_count_look(pool, look(pool, block, stream, NULL));
 }
 
 static gp_status check_live(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream)

@@ -10,11 +10,8 @@
 
 #include "direct_table.h"
 
-/* The pattern was written, last on the stream: remember when it is there. */
-gp_status gp_guard_begin(gp_pool *pool, gp_direct_block *block, cudaStream_t stream);
-
 /* The block is about to go back to the native pool on the stream, behind all its uses. */
-void gp_guard_end(gp_pool *pool, gp_direct_block *block, cudaStream_t stream);
+void gp_guard_end(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream);
 
 /* Look at all live blocks whose pattern is there, and let their frees wait for that. */
 void gp_guard_check_live(gp_pool *pool);

@@ -62,6 +62,7 @@ static gp_status build_parts(gp_pool *pool)
     gp_direct_init(pool);
     gp_readbacks_init(&pool->readbacks, readback_bytes(&pool->config));
     gp_quarantine_init(&pool->quarantine);
+    gp_order_watch_init(&pool->order_watch);
     gp_findings_init(&pool->findings);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
@@ -147,6 +148,7 @@ void gp_pool_tear_down(gp_pool *pool)
     drop_threads(pool);
     gp_release_everything(pool);
     gp_readbacks_destroy(pool);
+    gp_order_watch_destroy(&pool->order_watch, &pool->fences);
     gp_findings_destroy(&pool->findings);
     gp_quarantine_destroy(&pool->quarantine);
     gp_use_table_destroy(&pool->uses, &pool->fences);

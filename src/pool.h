@@ -16,6 +16,7 @@
 #include "fence.h"
 #include "findings.h"
 #include "global_tier.h"
+#include "order_watch.h"
 #include "page_store.h"
 #include "quarantine.h"
 #include "readback.h"
@@ -43,6 +44,7 @@ struct gp_pool {
     gp_direct_table direct; /* With pass_through. */
     gp_readbacks readbacks; /* With guard_bytes. */
     gp_findings findings;
+    gp_order_watch order_watch;
     gp_quarantine quarantine; /* With quarantine_bytes. */
 
     /* Every stream cache there ever was; grows at the front, never shrinks. */

@@ -104,8 +104,9 @@ gp_status gp_pool_config_complete(gp_pool_config *config, const gp_pool_config *
     }
     fill_zeros(config);
     /* These know each block by its own bounds. */
-    config->pass_through = config->pass_through || config->poison || config->guard_bytes > 0 ||
-                           config->quarantine_bytes > 0;
+    if (config->poison || config->guard_bytes > 0 || config->quarantine_bytes > 0 ||
+        config->watch_order)
+        config->pass_through = true;
     gp_status status = check_enums(config);
     if (status == GP_OK)
         status = check_sizes(config);

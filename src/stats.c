@@ -150,6 +150,7 @@ static void add_tiers(gp_pool *pool, const gp_thread_counters *sum, gp_pool_stat
     stats->late_double_frees = gp_counter_get(&pool->twice_freed);
     stats->overruns = gp_counter_get(&pool->findings.overruns);
     stats->late_writes = gp_counter_get(&pool->findings.late_writes);
+    stats->unordered_frees = gp_counter_get(&pool->findings.unordered_frees);
     stats->quarantined_bytes = gp_counter_get(&pool->quarantine.bytes);
     stats->unchecked_blocks = gp_counter_get(&pool->findings.unchecked);
     stats->captured = gp_counter_get(&pool->captured.calls);

@@ -61,8 +61,9 @@ typedef bool (*gp_pressure_fn)(void *user, gp_pool *pool, size_t bytes_missing);
 
 /** What debug aids can find. */
 typedef enum gp_finding_kind {
-    GP_FINDING_OVERRUN = 0,   /**< Guard bytes of a block were written to. */
-    GP_FINDING_LATE_WRITE = 1 /**< A block was written to after its free, in quarantine. */
+    GP_FINDING_OVERRUN = 0,       /**< Guard bytes of a block were written to. */
+    GP_FINDING_LATE_WRITE = 1,    /**< A block was written to after its free, in quarantine. */
+    GP_FINDING_UNORDERED_FREE = 2 /**< A free is not ordered after the block's allocation. */
 } gp_finding_kind;
 
 /** A fault of the program that a debug aid found: docs/debugging.md. */
@@ -71,7 +72,7 @@ typedef struct gp_finding {
     gp_pool *pool;
     const void *block;   /**< Device address of the block, */
     size_t bytes;        /**< and its usable size. */
-    const void *address; /**< The first byte that was written to. */
+    const void *address; /**< The first byte that was written to; else the block. */
     uint64_t stream_id;  /**< Of the stream that the block was allocated on. */
     uint64_t freed_on;   /**< Of the stream that it was freed on; 0: it is live. */
     const char *text;    /**< All of that in English; valid during the call. */
@@ -182,6 +183,13 @@ typedef struct gp_pool_config {
      *  as cached; trims and allocations that find no memory let it go. Implies pass_through.
      *  Default 0: none. */
     size_t quarantine_bytes;
+
+    /** See whether the device comes to a free on another stream than the allocation's before it
+     *  comes to the allocation: then nothing orders the two, and the memory's next owner may have
+     *  it too early. Only what is seen in passing, in calls on the pool, is found, and nothing that
+     *  is in order is reported. gp_pool_check() does not return these findings. Implies
+     *  pass_through. Default false. */
+    bool watch_order;
 
     /** Told of what debug aids find. Default NULL: nobody is. */
     gp_finding_fn on_finding;

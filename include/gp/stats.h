@@ -54,6 +54,7 @@ typedef struct gp_pool_stats {
     uint64_t quarantined_bytes; /**< Of the cached bytes, those in quarantine. */
     uint64_t overruns;         /**< Blocks whose guard bytes were found written to: at each look. */
     uint64_t late_writes;      /**< Blocks that were found written to after their free. */
+    uint64_t unordered_frees;  /**< Frees that were seen not to be ordered after the allocation. */
     uint64_t unchecked_blocks; /**< Blocks that a debug aid could not look at, for want of host
                                     memory or because a native call failed. */
     uint64_t captured;         /**< Allocations and frees that became part of a capture. */

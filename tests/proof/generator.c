@@ -93,6 +93,7 @@ static void choose_aids(const proof_limits *limits, proof_plan *plan)
     pool->poison = (plan->seed & 1) != 0;
     if ((plan->seed & 2) != 0)
         pool->guard_bytes = (size_t)512 << (plan->seed >> 2 & 3);
+    pool->watch_order = (plan->seed & 256) != 0;
     if ((plan->seed & 16) != 0)
         pool->quarantine_bytes = KIB(64) << (plan->seed >> 5 & 7);
 }
