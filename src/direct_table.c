@@ -156,11 +156,17 @@ void gp_direct_table_forget_freed(gp_direct_table *table)
 
 /* ---- looking -------------------------------------------------------------------------- */
 
+/* The memory of one that is ending may be another pool's by now. */
+static bool holds_memory(const gp_direct_block *block)
+{
+    return block->state != GP_DIRECT_FREED && block->state != GP_DIRECT_ENDING;
+}
+
 bool gp_direct_table_has(gp_direct_table *table, uintptr_t address)
 {
     lock(table);
     const gp_direct_block *block = find_locked(table, address);
-    const bool has = block != NULL && !is_freed(block);
+    const bool has = block != NULL && holds_memory(block);
     unlock(table);
     return has;
 }
@@ -169,7 +175,7 @@ bool gp_direct_table_has_freed(gp_direct_table *table, uintptr_t address)
 {
     lock(table);
     const gp_direct_block *block = find_locked(table, address);
-    const bool has = block != NULL && is_freed(block);
+    const bool has = block != NULL && !holds_memory(block);
     unlock(table);
     return has;
 }

@@ -73,7 +73,7 @@ void gp_direct_table_destroy(gp_direct_table *table, gp_fence_store *fences);
  * here on. */
 void gp_direct_table_add(gp_direct_table *table, gp_direct_block *block);
 
-/* Does the address lie in a block that is not freed yet, or in one that is? */
+/* Does the address lie in a block that has its memory, or in one that is freed or ending? */
 bool gp_direct_table_has(gp_direct_table *table, uintptr_t address);
 bool gp_direct_table_has_freed(gp_direct_table *table, uintptr_t address);
 
