@@ -466,7 +466,8 @@ GP_API GP_NODISCARD gp_status gp_usable_size(const void *ptr, size_t *bytes);
  * native pool. Memory whose last use the device has not completed is skipped:
  * call again later. So is what a checked stream (gp/stream.h) that was used much
  * has freed since gp last left an event on it: that goes with a trim after the
- * next call on that stream.
+ * next call on that stream. What is in quarantine goes too, once the device is past
+ * its frees.
  *
  * @param pool               The pool.
  * @param min_bytes_to_keep  Reserved bytes to keep at least; 0 gives back all.
