@@ -61,6 +61,7 @@ static gp_status build_parts(gp_pool *pool)
     gp_arenas_init(&pool->arenas);
     gp_direct_init(pool);
     gp_readbacks_init(&pool->readbacks, readback_bytes(&pool->config));
+    gp_readbacks_prepare(pool);
     gp_quarantine_init(&pool->quarantine);
     gp_order_watch_init(&pool->order_watch);
     gp_findings_init(&pool->findings);

@@ -6,7 +6,8 @@
 #include "lock.h"
 #include "pool.h"
 
-#define SLAB_BYTES ((size_t)64 << 10)
+/* A driver may take long to lock memory for a device, so there are few of them. */
+#define SLAB_BYTES ((size_t)1 << 20)
 
 /* Slabs that a device may write to yet. */
 static _Atomic(gp_readback_slab *) abandoned;
@@ -108,6 +109,14 @@ static gp_readback *take_spare(gp_readbacks *readbacks)
     return spare;
 }
 
+static void put_spare(gp_readbacks *readbacks, gp_readback *readback)
+{
+    lock(readbacks);
+    readback->next = readbacks->spare;
+    readbacks->spare = readback;
+    unlock(readbacks);
+}
+
 /* The first slot is the caller's. */
 static gp_readback *add_slab(gp_pool *pool)
 {
@@ -127,6 +136,13 @@ static gp_readback *add_slab(gp_pool *pool)
     return slab->slots;
 }
 
+void gp_readbacks_prepare(gp_pool *pool)
+{
+    gp_readback *first = pool->readbacks.slot_bytes > 0 ? add_slab(pool) : NULL;
+    if (first != NULL)
+        put_spare(&pool->readbacks, first);
+}
+
 gp_readback *gp_readback_begin(gp_pool *pool, const gp_finding *finding)
 {
     gp_readback *readback = take_spare(&pool->readbacks);
@@ -139,14 +155,6 @@ gp_readback *gp_readback_begin(gp_pool *pool, const gp_finding *finding)
     readback->part_count = 0;
     readback->used = 0;
     return readback;
-}
-
-static void put_spare(gp_readbacks *readbacks, gp_readback *readback)
-{
-    lock(readbacks);
-    readback->next = readbacks->spare;
-    readbacks->spare = readback;
-    unlock(readbacks);
 }
 
 /* ---- copies -------------------------------------------------------------------------- */

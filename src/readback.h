@@ -53,6 +53,9 @@ typedef struct gp_readbacks {
 
 void gp_readbacks_init(gp_readbacks *readbacks, size_t slot_bytes);
 
+/* Have room before it is needed. Best effort. */
+void gp_readbacks_prepare(gp_pool *pool);
+
 /* No copy is under way any more, or the host memory is abandoned to the device. */
 void gp_readbacks_destroy(gp_pool *pool);
 
