@@ -1,5 +1,6 @@
 /* The public allocation calls. The hit is here, in full; all else is elsewhere. */
 #include "gp/pool.h"
+#include "direct.h"
 #include "error.h"
 #include "pool.h"
 #include "thread.h"
@@ -24,10 +25,14 @@ static gp_status alloc_node(void **ptr, size_t bytes, gp_pool *pool, cudaStream_
     return GP_OK;
 }
 
+static size_t larger_alignment(size_t alignment, const gp_pool_config *config)
+{
+    return alignment > config->alignment ? alignment : config->alignment;
+}
+
 static gp_request make_request(size_t bytes, size_t alignment, const gp_pool_config *config)
 {
-    return gp_request_make(bytes, alignment > config->alignment ? alignment : config->alignment,
-                           config->large_bytes);
+    return gp_request_make(bytes, larger_alignment(alignment, config), config->large_bytes);
 }
 
 static gp_status alloc_captured(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
@@ -67,6 +72,15 @@ static gp_status alloc_eager(void **ptr, size_t bytes, size_t alignment, const g
     return hand_out(ptr, base, request.bytes, target->cache, stream);
 }
 
+static gp_status alloc_direct(void **ptr, size_t bytes, size_t alignment, const gp_target *target,
+                              cudaStream_t stream)
+{
+    uintptr_t base;
+    gp_status status = gp_direct_alloc(target, stream, bytes,
+                                       larger_alignment(alignment, &target->pool->config), &base);
+    return status == GP_OK ? hand_out(ptr, base, bytes, target->cache, stream) : status;
+}
+
 static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
                                         cudaStream_t stream)
 {
@@ -85,6 +99,8 @@ static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignme
     }
     if (target.cache == NULL)
         return alloc_captured(ptr, bytes, alignment, target.pool, stream);
+    if (target.pool->config.pass_through)
+        return alloc_direct(ptr, bytes, alignment, &target, stream);
     return alloc_eager(ptr, bytes, alignment, &target, stream);
 }
 

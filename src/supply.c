@@ -292,8 +292,9 @@ static gp_status find_in_need(const gp_supply *supply, const gp_fit *fit, gp_spa
             break;
         status = find_at_last(supply, fit, span, source);
     }
-    return gp_pressure_is_cause(status) ? gp_pressure_fail(supply->cache->pool, fit->bytes, status)
-                                        : status;
+    return gp_pressure_is_cause(status)
+               ? gp_pressure_fail(supply->cache->pool, fit->bytes, status, GP_PRESSURE_TRIED_ALL)
+               : status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */

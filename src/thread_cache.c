@@ -33,7 +33,7 @@ gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *co
     made->max_bytes = most_bytes(stream);
     for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
         made->bins[i].bytes = (uint32_t)gp_size_class_bytes(i);
-    made->listener = pool->backend->ops->note_alloc != NULL ? pool->backend->ops : NULL;
+    made->listener = gp_pool_listener(pool);
     gp_counter_set(&made->host_bytes, sizeof(*made));
     *cache = made;
     return GP_OK;
