@@ -85,7 +85,7 @@ Test(trace, reads_events_in_file_order)
     cr_assert(eq(u16, trace.events[1].stream, 2));
     cr_assert(trace.events[2].frees);
     cr_assert(eq(u32, trace.events[2].block, trace.events[0].block));
-    cr_assert(eq(u64, trace.events[2].time_us, 5));
+    cr_assert(eq(u64, trace.events[2].time_ns, 5000));
 }
 
 Test(trace, knows_the_peak_of_live_bytes)
@@ -156,7 +156,7 @@ Test(trace, refuses_an_empty_file)
 Test(trace, refuses_another_header)
 {
     assert_text_refused("time,op,id,size,stream\n0,a,1,512,0\n",
-                        ":1: the first line must be \"t_us,op,id,size,stream\"");
+                        ":1: the first line must be \"gp-trace 2\" or \"t_us,op,id,size,stream\"");
 }
 
 Test(trace, refuses_a_file_without_events)
