@@ -1,0 +1,56 @@
+#include "record_merge.h"
+
+const gp_record_event *gp_record_ring_oldest(const gp_record_ring *ring)
+{
+    return &ring->events[gp_counter_get(&ring->tail) % GP_RECORD_RING_EVENTS];
+}
+
+static uint64_t key_of(const gp_record_ring *ring)
+{
+    return gp_record_ring_oldest(ring)->ticks;
+}
+
+/* Put a ring at or below a place whose children are in order. */
+static void sift_down(gp_record_merge *merge, size_t place, gp_record_ring *ring)
+{
+    uint64_t key = key_of(ring);
+    for (;;) {
+        size_t child = 2 * place + 1;
+        if (child + 1 < merge->count &&
+            key_of(merge->rings[child + 1]) < key_of(merge->rings[child]))
+            child++;
+        if (child >= merge->count || key <= key_of(merge->rings[child]))
+            break;
+        merge->rings[place] = merge->rings[child];
+        place = child;
+    }
+    merge->rings[place] = ring;
+}
+
+void gp_record_merge_add(gp_record_merge *merge, gp_record_ring *ring)
+{
+    uint64_t key = key_of(ring);
+    size_t place = merge->count++;
+    while (place > 0 && key < key_of(merge->rings[(place - 1) / 2])) {
+        merge->rings[place] = merge->rings[(place - 1) / 2];
+        place = (place - 1) / 2;
+    }
+    merge->rings[place] = ring;
+}
+
+gp_record_ring *gp_record_merge_first(const gp_record_merge *merge)
+{
+    return merge->count > 0 ? merge->rings[0] : NULL;
+}
+
+void gp_record_merge_drop_first(gp_record_merge *merge)
+{
+    gp_record_ring *ring = merge->rings[0];
+    uint64_t next = gp_counter_get(&ring->tail) + 1;
+    ring->last_ticks = key_of(ring);
+    atomic_store_explicit(&ring->tail, next, memory_order_release);
+    if (next == ring->limit)
+        ring = merge->rings[--merge->count];
+    if (merge->count > 0)
+        sift_down(merge, 0, ring);
+}

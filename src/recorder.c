@@ -1,0 +1,191 @@
+#include "recorder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "error.h"
+
+#define PAUSE_NS 500000
+
+/* The rings this thread used last, one for each of a few recorders: known by their serials, so
+ * that one of an ended recorder is never touched. The model spares a call into the loader. */
+typedef struct known_ring {
+    uint64_t serial;
+    gp_record_ring *ring;
+} known_ring;
+
+#define KNOWN_RINGS 4u
+
+static _Thread_local known_ring known_rings[KNOWN_RINGS] __attribute__((tls_model("initial-exec")));
+
+/* ---- the threads' side ------------------------------------------------------------- */
+
+static gp_record_ring *find_ring_locked(gp_recorder *recorder, uint32_t thread)
+{
+    gp_record_ring *ring = atomic_load(&recorder->rings);
+    while (ring != NULL && atomic_load_explicit(&ring->thread, memory_order_relaxed) != thread)
+        ring = ring->next;
+    return ring;
+}
+
+static gp_record_ring *inherit_ring_locked(gp_recorder *recorder, uint32_t thread)
+{
+    gp_record_ring *ring = atomic_load(&recorder->rings);
+    while (ring != NULL && !gp_record_ring_inherit(ring, thread))
+        ring = ring->next;
+    return ring;
+}
+
+static gp_record_ring *make_ring(gp_recorder *recorder, uint32_t thread)
+{
+    gp_record_ring *ring = gp_record_ring_create(thread);
+    if (ring == NULL)
+        return NULL;
+    gp_lock_acquire(&recorder->lock, GP_RANK_LEAF);
+    bool fits = recorder->ring_count < GP_RECORD_MOST_RINGS;
+    if (fits) {
+        recorder->ring_count++;
+        ring->next = atomic_load(&recorder->rings);
+        atomic_store(&recorder->rings, ring);
+    }
+    gp_lock_release(&recorder->lock, GP_RANK_LEAF);
+    if (fits)
+        return ring;
+    gp_record_ring_destroy(ring);
+    return NULL;
+}
+
+/* Out of line: the thread's first call, or its first after others of more recorders. */
+static GP_NOINLINE gp_record_ring *resolve_ring(gp_recorder *recorder, uint32_t thread,
+                                                known_ring *known)
+{
+    gp_lock_acquire(&recorder->lock, GP_RANK_LEAF);
+    gp_record_ring *ring = find_ring_locked(recorder, thread);
+    if (ring == NULL)
+        ring = inherit_ring_locked(recorder, thread);
+    gp_lock_release(&recorder->lock, GP_RANK_LEAF);
+    if (ring == NULL)
+        ring = make_ring(recorder, thread);
+    if (ring != NULL)
+        *known = (known_ring){.serial = recorder->serial, .ring = ring};
+    return ring;
+}
+
+void gp_recorder_note(gp_recorder *recorder, uint32_t thread, gp_record_event event)
+{
+    known_ring *known = &known_rings[recorder->serial % KNOWN_RINGS];
+    gp_record_ring *ring = known->ring;
+    if (GP_UNLIKELY(known->serial != recorder->serial))
+        ring = resolve_ring(recorder, thread, known);
+    if (GP_UNLIKELY(ring == NULL))
+        (void)gp_counter_add_shared(&recorder->homeless, 1);
+    else
+        gp_record_ring_push(ring, event);
+}
+
+/* ---- the writer -------------------------------------------------------------------- */
+
+static void *write_until_ending(void *argument)
+{
+    gp_recorder *recorder = argument;
+    static const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    while (!atomic_load_explicit(&recorder->ending, memory_order_acquire)) {
+        uint64_t before = recorder->recorded;
+        (void)gp_recorder_pass(recorder);
+        /* Much came in during the pass itself: go on at once. */
+        if (recorder->recorded - before >= GP_RECORD_RING_EVENTS / 4)
+            continue;
+        (void)gp_record_file_flush(&recorder->file);
+        (void)nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+/* The user's signals are for the user's threads. */
+static int start_writer(gp_recorder *recorder)
+{
+    sigset_t all;
+    sigset_t before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int code = pthread_create(&recorder->writer, NULL, write_until_ending, recorder);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code;
+}
+
+/* ---- from begin to end ------------------------------------------------------------- */
+
+static uint64_t next_serial(void)
+{
+    static _Atomic(uint64_t) last;
+    return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
+}
+
+gp_status gp_recorder_create(gp_recorder **recorder, const char *path)
+{
+    gp_recorder *made = calloc(1, sizeof(*made));
+    if (made == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "out of host memory for a recording");
+    gp_asymmetric_init();
+    gp_record_clock_init();
+    made->serial = next_serial();
+    made->start_ticks = gp_record_clock_now();
+    gp_status status = GP_OK;
+    if (!gp_record_file_open(&made->file, path)) {
+        status = gp_error_set(GP_ERR_IO, "%s: %s", path, strerror(errno));
+        goto free_recorder;
+    }
+    int code = start_writer(made);
+    if (code != 0) {
+        status = gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no thread for a recording: %s",
+                              strerror(code));
+        goto close_file;
+    }
+    *recorder = made;
+    return GP_OK;
+
+close_file:
+    gp_record_file_close(&made->file);
+free_recorder:
+    free(made);
+    return status;
+}
+
+void gp_recorder_finish(gp_recorder *recorder)
+{
+    atomic_store_explicit(&recorder->ending, true, memory_order_release);
+    (void)pthread_join(recorder->writer, NULL);
+    /* Twice: a thread that was caught in the middle of a note has had a pass's time to end it. */
+    (void)gp_recorder_pass(recorder);
+    (void)gp_recorder_pass(recorder);
+    gp_record_file_close(&recorder->file);
+}
+
+gp_status gp_recorder_get_totals(const gp_recorder *recorder, gp_trace_totals *totals)
+{
+    if (totals != NULL)
+        *totals = (gp_trace_totals){
+            .struct_bytes = sizeof(*totals),
+            .recorded_events = recorder->recorded,
+            .dropped_events = recorder->dropped,
+            .captured_events = gp_counter_get(&recorder->captured),
+        };
+    if (recorder->file.failure == 0)
+        return GP_OK;
+    return gp_error_set(GP_ERR_IO, "the recording could not be written: %s",
+                        strerror(recorder->file.failure));
+}
+
+void gp_recorder_destroy(gp_recorder *recorder)
+{
+    gp_record_ring *ring = atomic_load(&recorder->rings);
+    while (ring != NULL) {
+        gp_record_ring *next = ring->next;
+        gp_record_ring_destroy(ring);
+        ring = next;
+    }
+    free(recorder);
+}

@@ -1,0 +1,57 @@
+/*
+ * A recorder: the rings of one recording's threads, and the thread that writes what is in them
+ * to the file. gp_recorder_note() is called by any thread; everything else by whoever starts and
+ * ends the recording.
+ *
+ * The writer makes passes (recorder_pass.c), one after the other while there is much, else every
+ * half millisecond. Nothing wakes it, so that no call ever pays for that.
+ */
+#ifndef GP_SRC_RECORDER_H
+#define GP_SRC_RECORDER_H
+
+#include <pthread.h>
+
+#include "gp/record.h"
+
+#include "lock.h"
+#include "record_file.h"
+#include "record_merge.h"
+
+typedef struct gp_recorder {
+    uint64_t serial; /* Of all recorders of the process: never used again. */
+    uint64_t start_ticks;
+    gp_counter captured; /* Calls that were made inside a capture. */
+    gp_counter homeless; /* Calls that were dropped since their thread got no ring. */
+
+    gp_lock lock; /* Of the list, for who adds to it; a leaf. */
+    size_t ring_count;
+    _Atomic(gp_record_ring *) rings; /* Newest first; none leaves. */
+
+    /* The writer's. */
+    pthread_t writer;
+    _Atomic(bool) ending;
+    uint64_t homeless_told, dropped, recorded;
+    gp_record_merge merge;
+    gp_record_file file;
+} gp_recorder;
+
+/* Open the file and start the writer. */
+gp_status gp_recorder_create(gp_recorder **recorder, const char *path);
+
+/* Note a call of the calling thread; `thread` is its number. Never waits for the writer. */
+void gp_recorder_note(gp_recorder *recorder, uint32_t thread, gp_record_event event);
+
+/* End the writer and complete the file. A thread that notes something meanwhile comes to no harm,
+ * but may find it neither in the file nor in the totals. */
+void gp_recorder_finish(gp_recorder *recorder);
+
+/* Of one that is finished. GP_ERR_IO, text set, if the file is not complete. */
+gp_status gp_recorder_get_totals(const gp_recorder *recorder, gp_trace_totals *totals);
+
+/* Of one that is finished, and that no thread knows any more. */
+void gp_recorder_destroy(gp_recorder *recorder);
+
+/* One pass of the writer: what can be told in order goes to the file. True: there may be more. */
+bool gp_recorder_pass(gp_recorder *recorder);
+
+#endif
