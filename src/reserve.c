@@ -6,6 +6,7 @@
 #include "address_table.h"
 #include "block.h"
 #include "error.h"
+#include "pool.h"
 #include "registry.h"
 #include "thread.h"
 #include "tiers.h"
@@ -52,7 +53,7 @@ static void free_list(reserved_block *list, gp_thread_cache *cache, cudaStream_t
         reserved_block *next = list->next;
         gp_block block;
         if (gp_block_at(list->ptr, &block) == GP_OK)
-            gp_thread_cache_free_block(cache, block.slot, block.bytes, stream);
+            gp_thread_cache_free_block(cache, block.slot, block.bytes, stream, GP_TIER_L2);
         free(list);
         list = next;
     }
@@ -91,8 +92,11 @@ gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream, const gp_reserve_e
         return status;
 
     reserved_block *list = NULL;
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &pool->trace, GP_TRACE_RESERVE, count, target.cache->stream, stream);
     status = take_plan(pool, stream, plan, count, &list);
     free_list(list, target.cache, stream);
     gp_tiers_settle(target.cache, stream);
+    gp_trace_end(&scope);
     return status;
 }

@@ -29,6 +29,7 @@
 #include "gp/stats.h"
 #include "gp/status.h"
 #include "gp/stream.h"
+#include "gp/trace.h"
 #include "gp/version.h"
 
 #endif
