@@ -6,8 +6,8 @@
  *         |  the writer's present pass              |  written by the thread
  *
  * Both ends only count up. The thread marks itself busy before it reads the clock and until the
- * event is in the ring. So the writer can know a moment up to which it has all there is: it reads the
- * clock, orders memory in every thread (asymmetric.h), and looks at each ring. Whoever is not
+ * event is in the ring. So the writer can know a moment up to which it has all there is: it reads
+ * the clock, orders memory in every thread (asymmetric.h), and looks at each ring. Whoever is not
  * busy then has put in everything it timed before that moment.
  */
 #ifndef GP_SRC_RECORD_RING_H
@@ -38,7 +38,7 @@ typedef struct gp_record_ring {
     uint64_t tail_seen;
     gp_counter dropped;
 
-    /* Of the thread that has it: under the recorder's lock, but for the writer, which reads
+    /* Of the thread that has it: under the recorder's mutex, but for the writer, which reads
      * the number of whose events it finds. */
     pid_t owner;
     _Atomic(uint32_t) thread;
@@ -75,7 +75,7 @@ gp_record_ring *gp_record_ring_create(uint32_t thread);
 void gp_record_ring_destroy(gp_record_ring *ring);
 
 /* Give a ring whose thread is gone, and of which everything is in the file, to the calling
- * thread. False: it is not such a one. Under the recorder's lock. */
+ * thread. False: it is not such a one. Under the recorder's mutex. */
 bool gp_record_ring_inherit(gp_record_ring *ring, uint32_t thread);
 
 #endif

@@ -44,14 +44,14 @@ static gp_record_ring *make_ring(gp_recorder *recorder, uint32_t thread)
     gp_record_ring *ring = gp_record_ring_create(thread);
     if (ring == NULL)
         return NULL;
-    gp_lock_acquire(&recorder->lock, GP_RANK_LEAF);
+    (void)pthread_mutex_lock(&recorder->mutex);
     bool fits = recorder->ring_count < GP_RECORD_MOST_RINGS;
     if (fits) {
         recorder->ring_count++;
         ring->next = atomic_load(&recorder->rings);
         atomic_store(&recorder->rings, ring);
     }
-    gp_lock_release(&recorder->lock, GP_RANK_LEAF);
+    (void)pthread_mutex_unlock(&recorder->mutex);
     if (fits)
         return ring;
     gp_record_ring_destroy(ring);
@@ -62,11 +62,11 @@ static gp_record_ring *make_ring(gp_recorder *recorder, uint32_t thread)
 static GP_NOINLINE gp_record_ring *resolve_ring(gp_recorder *recorder, uint32_t thread,
                                                 known_ring *known)
 {
-    gp_lock_acquire(&recorder->lock, GP_RANK_LEAF);
+    (void)pthread_mutex_lock(&recorder->mutex);
     gp_record_ring *ring = find_ring_locked(recorder, thread);
     if (ring == NULL)
         ring = inherit_ring_locked(recorder, thread);
-    gp_lock_release(&recorder->lock, GP_RANK_LEAF);
+    (void)pthread_mutex_unlock(&recorder->mutex);
     if (ring == NULL)
         ring = make_ring(recorder, thread);
     if (ring != NULL)
@@ -91,7 +91,7 @@ void gp_recorder_note(gp_recorder *recorder, uint32_t thread, gp_record_event ev
 static void *write_until_ending(void *argument)
 {
     gp_recorder *recorder = argument;
-    static const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    static const struct timespec rest = {.tv_nsec = PAUSE_NS};
     while (!atomic_load_explicit(&recorder->ending, memory_order_acquire)) {
         uint64_t before = recorder->recorded;
         (void)gp_recorder_pass(recorder);
@@ -99,7 +99,7 @@ static void *write_until_ending(void *argument)
         if (recorder->recorded - before >= GP_RECORD_RING_EVENTS / 4)
             continue;
         (void)gp_record_file_flush(&recorder->file);
-        (void)nanosleep(&pause, NULL);
+        (void)nanosleep(&rest, NULL);
     }
     return NULL;
 }
@@ -124,34 +124,30 @@ static uint64_t next_serial(void)
     return atomic_fetch_add_explicit(&last, 1, memory_order_relaxed) + 1;
 }
 
-gp_status gp_recorder_create(gp_recorder **recorder, const char *path)
+gp_status gp_recorder_create(gp_recorder **recorder, gp_pool *pool)
 {
     gp_recorder *made = calloc(1, sizeof(*made));
     if (made == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "out of host memory for a recording");
     gp_asymmetric_init();
     gp_record_clock_init();
+    made->pool = pool;
     made->serial = next_serial();
-    made->start_ticks = gp_record_clock_now();
-    gp_status status = GP_OK;
-    if (!gp_record_file_open(&made->file, path)) {
-        status = gp_error_set(GP_ERR_IO, "%s: %s", path, strerror(errno));
-        goto free_recorder;
-    }
-    int code = start_writer(made);
-    if (code != 0) {
-        status = gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no thread for a recording: %s",
-                              strerror(code));
-        goto close_file;
-    }
+    (void)pthread_mutex_init(&made->mutex, NULL);
     *recorder = made;
     return GP_OK;
+}
 
-close_file:
-    gp_record_file_close(&made->file);
-free_recorder:
-    free(made);
-    return status;
+gp_status gp_recorder_begin(gp_recorder *recorder, const char *path)
+{
+    recorder->start_ticks = gp_record_clock_now();
+    if (!gp_record_file_open(&recorder->file, path))
+        return gp_error_set(GP_ERR_IO, "%s: %s", path, strerror(errno));
+    const int code = start_writer(recorder);
+    if (code == 0)
+        return GP_OK;
+    gp_record_file_close(&recorder->file);
+    return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no thread for a recording: %s", strerror(code));
 }
 
 void gp_recorder_finish(gp_recorder *recorder)
@@ -187,5 +183,6 @@ void gp_recorder_destroy(gp_recorder *recorder)
         gp_record_ring_destroy(ring);
         ring = next;
     }
+    (void)pthread_mutex_destroy(&recorder->mutex);
     free(recorder);
 }

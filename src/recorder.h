@@ -13,17 +13,21 @@
 
 #include "gp/record.h"
 
-#include "lock.h"
 #include "record_file.h"
 #include "record_merge.h"
 
 typedef struct gp_recorder {
+    gp_pool *pool;
+    struct gp_recorder *next; /* These two under the mutex of recordings.c. */
+    bool attached;
+
     uint64_t serial; /* Of all recorders of the process: never used again. */
     uint64_t start_ticks;
     gp_counter captured; /* Calls that were made inside a capture. */
     gp_counter homeless; /* Calls that were dropped since their thread got no ring. */
 
-    gp_lock lock; /* Of the list, for who adds to it; a leaf. */
+    /* For who adds a ring. Taken inside of a trace sink, where no lock of gp's may be. */
+    pthread_mutex_t mutex;
     size_t ring_count;
     _Atomic(gp_record_ring *) rings; /* Newest first; none leaves. */
 
@@ -35,20 +39,23 @@ typedef struct gp_recorder {
     gp_record_file file;
 } gp_recorder;
 
+/* A recorder for a pool, which hears nothing yet. */
+gp_status gp_recorder_create(gp_recorder **recorder, gp_pool *pool);
+
 /* Open the file and start the writer. */
-gp_status gp_recorder_create(gp_recorder **recorder, const char *path);
+gp_status gp_recorder_begin(gp_recorder *recorder, const char *path);
 
 /* Note a call of the calling thread; `thread` is its number. Never waits for the writer. */
 void gp_recorder_note(gp_recorder *recorder, uint32_t thread, gp_record_event event);
 
-/* End the writer and complete the file. A thread that notes something meanwhile comes to no harm,
- * but may find it neither in the file nor in the totals. */
+/* End the writer and complete the file, of one that began. A thread that notes something meanwhile
+ * comes to no harm, but may find it neither in the file nor in the totals. */
 void gp_recorder_finish(gp_recorder *recorder);
 
 /* Of one that is finished. GP_ERR_IO, text set, if the file is not complete. */
 gp_status gp_recorder_get_totals(const gp_recorder *recorder, gp_trace_totals *totals);
 
-/* Of one that is finished, and that no thread knows any more. */
+/* Of one that never began or is finished, and that no thread knows any more. */
 void gp_recorder_destroy(gp_recorder *recorder);
 
 /* One pass of the writer: what can be told in order goes to the file. True: there may be more. */

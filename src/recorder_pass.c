@@ -27,8 +27,7 @@ static bool has_news(const gp_recorder *recorder)
 
 static void tell_dropped(gp_recorder *recorder, uint64_t count, uint32_t thread)
 {
-    gp_record_row row = {
-        .ns = recorder->file.last_ns, .op = 'd', .bytes = count, .thread = thread};
+    gp_record_row row = {.ns = recorder->file.last_ns, .op = 'd', .bytes = count, .thread = thread};
     recorder->dropped += count;
     (void)gp_record_file_put(&recorder->file, &row);
 }
@@ -66,9 +65,9 @@ static uint64_t open_ring(gp_recorder *recorder, gp_record_ring *ring, uint64_t 
 static void tell_event(gp_recorder *recorder, const gp_record_ring *ring,
                        const gp_record_event *event)
 {
-    uint64_t ticks = event->ticks > recorder->start_ticks ? event->ticks - recorder->start_ticks : 0;
+    uint64_t ns = gp_record_clock_to_ns(event->ticks - recorder->start_ticks);
     gp_record_row row = {
-        .ns = gp_record_clock_to_ns(ticks),
+        .ns = ns > recorder->file.last_ns ? ns : recorder->file.last_ns,
         .op = event->bytes_and_op % 2 != 0 ? 'f' : 'a',
         .id = event->address,
         .bytes = event->bytes_and_op / 2,

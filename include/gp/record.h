@@ -23,10 +23,10 @@ extern "C" {
 
 /** What a recording holds, and what it lacks. */
 typedef struct gp_trace_totals {
-    uint32_t struct_bytes;     /**< In: sizeof(gp_trace_totals). */
-    uint64_t recorded_events;  /**< Allocations and frees in the file. */
-    uint64_t dropped_events;   /**< Not in the file: no room, or it could not be written. */
-    uint64_t captured_events;  /**< Not in the file: made inside a capture. */
+    uint32_t struct_bytes;    /**< In: sizeof(gp_trace_totals). */
+    uint64_t recorded_events; /**< Allocations and frees in the file. */
+    uint64_t dropped_events;  /**< Not in the file: no room, or it could not be written. */
+    uint64_t captured_events; /**< Not in the file: made inside a capture. */
 } gp_trace_totals;
 
 /**

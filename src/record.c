@@ -1,0 +1,124 @@
+/* The public calls for recordings, and the sink that feeds a recorder. */
+#include "gp/record.h"
+
+#include "gp/trace.h"
+#include "error.h"
+#include "recorder.h"
+#include "recordings.h"
+#include "registry.h"
+
+/* ---- the sink ---------------------------------------------------------------------- */
+
+/* What a graph or its arena got is not what the pool serves when the program runs on. */
+static bool is_captured(const gp_trace_block *block)
+{
+    return block->tier == GP_TIER_NODE || block->tier == GP_TIER_ARENA;
+}
+
+static inline void note(gp_recorder *recorder, const gp_trace_block *block, size_t bytes,
+                        bool frees)
+{
+    if (GP_UNLIKELY(is_captured(block))) {
+        (void)gp_counter_add_shared(&recorder->captured, 1);
+        return;
+    }
+    gp_recorder_note(recorder, block->thread,
+                     (gp_record_event){
+                         .address = (uintptr_t)block->address,
+                         .bytes_and_op = (uint64_t)bytes * 2 + (frees ? 1 : 0),
+                         .stream_id = block->stream_id,
+                     });
+}
+
+static void note_alloc(void *state, const gp_trace_block *block)
+{
+    if (GP_LIKELY(block->status == GP_OK))
+        note(state, block, block->asked_bytes, false);
+}
+
+static void note_free(void *state, const gp_trace_block *block)
+{
+    note(state, block, block->block_bytes, true);
+}
+
+/* The pool ends, unless gp_trace_stop() has taken the recorder before. */
+static void close_recorder(void *state)
+{
+    gp_recorder *recorder = state;
+    if (!gp_recordings_take(recorder))
+        return;
+    gp_recorder_finish(recorder);
+    gp_recorder_destroy(recorder);
+}
+
+static const gp_trace_sink record_sink = {
+    .struct_bytes = sizeof(record_sink),
+    .name = "recording",
+    .close = close_recorder,
+    .alloc = note_alloc,
+    .free = note_free,
+};
+
+/* ---- the calls --------------------------------------------------------------------- */
+
+gp_status gp_trace_start(gp_pool *pool, const char *path)
+{
+    if (path == NULL)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "path is NULL");
+    gp_status status = gp_registry_check(pool);
+    if (status != GP_OK)
+        return status;
+    gp_recorder *recorder = NULL;
+    status = gp_recorder_create(&recorder, pool);
+    if (status != GP_OK)
+        return status;
+    if (!gp_recordings_enter(recorder)) {
+        status = gp_error_set(GP_ERR_BUSY, "the pool is recorded already");
+        goto destroy_recorder;
+    }
+    status = gp_recorder_begin(recorder, path);
+    if (status != GP_OK)
+        goto leave_list;
+    status = gp_trace_attach(pool, &record_sink, recorder, GP_TRACE_ALL);
+    if (status != GP_OK)
+        goto finish_recorder;
+    gp_recordings_confirm(recorder);
+    return GP_OK;
+
+finish_recorder:
+    gp_recorder_finish(recorder);
+leave_list:
+    gp_recordings_cancel(recorder);
+destroy_recorder:
+    gp_recorder_destroy(recorder);
+    return status;
+}
+
+static gp_status check_totals(const gp_trace_totals *totals)
+{
+    if (totals == NULL || totals->struct_bytes == sizeof(*totals))
+        return GP_OK;
+    return gp_error_set(GP_ERR_VERSION_MISMATCH, "gp_trace_totals.struct_bytes is %u, not %zu",
+                        totals->struct_bytes, sizeof(*totals));
+}
+
+gp_status gp_trace_stop(gp_pool *pool, gp_trace_totals *totals)
+{
+    gp_status status = gp_registry_check(pool);
+    if (status == GP_OK)
+        status = check_totals(totals);
+    if (status != GP_OK)
+        return status;
+    gp_recorder *recorder = gp_recordings_take_of(pool);
+    if (recorder == NULL)
+        return gp_error_set(GP_ERR_INVALID_ARGUMENT, "the pool is not recorded");
+
+    status = gp_trace_detach(pool, &record_sink, recorder);
+    gp_recorder_finish(recorder);
+    /* The process began to exit meanwhile: threads may still know the recorder. */
+    if (status != GP_OK)
+        return status;
+    status = gp_recorder_get_totals(recorder, totals);
+    gp_recorder_destroy(recorder);
+    return status;
+}
