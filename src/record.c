@@ -22,12 +22,9 @@ static inline void note(gp_recorder *recorder, const gp_trace_block *block, size
         (void)gp_counter_add_shared(&recorder->captured, 1);
         return;
     }
-    gp_recorder_note(recorder, block->thread,
-                     (gp_record_event){
-                         .address = (uintptr_t)block->address,
-                         .bytes_and_op = (uint64_t)bytes * 2 + (frees ? 1 : 0),
-                         .stream_id = block->stream_id,
-                     });
+    gp_record_ring *ring = gp_recorder_ring(recorder, block->thread);
+    if (GP_LIKELY(ring != NULL))
+        gp_record_ring_push(ring, (uintptr_t)block->address, bytes, block->stream_id, frees);
 }
 
 static void note_alloc(void *state, const gp_trace_block *block)

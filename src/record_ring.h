@@ -54,7 +54,8 @@ typedef struct gp_record_ring {
 } gp_record_ring;
 
 /* The owner's thread only. */
-static inline void gp_record_ring_push(gp_record_ring *ring, gp_record_event event)
+static inline void gp_record_ring_push(gp_record_ring *ring, uint64_t address, uint64_t bytes,
+                                       uint64_t stream_id, bool frees)
 {
     uint64_t head = gp_counter_get(&ring->head);
     (void)gp_asymmetric_enter(&ring->side);
@@ -63,8 +64,11 @@ static inline void gp_record_ring_push(gp_record_ring *ring, gp_record_event eve
     if (GP_UNLIKELY(head - ring->tail_seen == GP_RECORD_RING_EVENTS)) {
         gp_counter_add(&ring->dropped, 1);
     } else {
-        event.ticks = gp_record_clock_now();
-        ring->events[head % GP_RECORD_RING_EVENTS] = event;
+        gp_record_event *event = &ring->events[head % GP_RECORD_RING_EVENTS];
+        event->address = address;
+        event->bytes_and_op = bytes * 2 + frees;
+        event->stream_id = stream_id;
+        event->ticks = gp_record_clock_now();
         atomic_store_explicit(&ring->head, head + 1, memory_order_release);
     }
     gp_asymmetric_leave(&ring->side);

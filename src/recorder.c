@@ -10,16 +10,7 @@
 
 #define PAUSE_NS 500000
 
-/* The rings this thread used last, one for each of a few recorders: known by their serials, so
- * that one of an ended recorder is never touched. The model spares a call into the loader. */
-typedef struct known_ring {
-    uint64_t serial;
-    gp_record_ring *ring;
-} known_ring;
-
-#define KNOWN_RINGS 4u
-
-static _Thread_local known_ring known_rings[KNOWN_RINGS] __attribute__((tls_model("initial-exec")));
+_Thread_local gp_known_ring gp_known_rings[GP_KNOWN_RINGS];
 
 /* ---- the threads' side ------------------------------------------------------------- */
 
@@ -58,9 +49,7 @@ static gp_record_ring *make_ring(gp_recorder *recorder, uint32_t thread)
     return NULL;
 }
 
-/* Out of line: the thread's first call, or its first after others of more recorders. */
-static GP_NOINLINE gp_record_ring *resolve_ring(gp_recorder *recorder, uint32_t thread,
-                                                known_ring *known)
+gp_record_ring *gp_recorder_resolve(gp_recorder *recorder, uint32_t thread)
 {
     (void)pthread_mutex_lock(&recorder->mutex);
     gp_record_ring *ring = find_ring_locked(recorder, thread);
@@ -69,21 +58,13 @@ static GP_NOINLINE gp_record_ring *resolve_ring(gp_recorder *recorder, uint32_t 
     (void)pthread_mutex_unlock(&recorder->mutex);
     if (ring == NULL)
         ring = make_ring(recorder, thread);
-    if (ring != NULL)
-        *known = (known_ring){.serial = recorder->serial, .ring = ring};
-    return ring;
-}
-
-void gp_recorder_note(gp_recorder *recorder, uint32_t thread, gp_record_event event)
-{
-    known_ring *known = &known_rings[recorder->serial % KNOWN_RINGS];
-    gp_record_ring *ring = known->ring;
-    if (GP_UNLIKELY(known->serial != recorder->serial))
-        ring = resolve_ring(recorder, thread, known);
-    if (GP_UNLIKELY(ring == NULL))
+    if (ring == NULL) {
         (void)gp_counter_add_shared(&recorder->homeless, 1);
-    else
-        gp_record_ring_push(ring, event);
+        return NULL;
+    }
+    gp_known_rings[recorder->serial % GP_KNOWN_RINGS] =
+        (gp_known_ring){.serial = recorder->serial, .ring = ring};
+    return ring;
 }
 
 /* ---- the writer -------------------------------------------------------------------- */

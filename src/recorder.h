@@ -1,7 +1,7 @@
 /*
  * A recorder: the rings of one recording's threads, and the thread that writes what is in them
- * to the file. gp_recorder_note() is called by any thread; everything else by whoever starts and
- * ends the recording.
+ * to the file. Any thread asks for its ring; everything else is for whoever starts and ends the
+ * recording.
  *
  * The writer makes passes (recorder_pass.c), one after the other while there is much, else every
  * half millisecond. Nothing wakes it, so that no call ever pays for that.
@@ -45,9 +45,6 @@ gp_status gp_recorder_create(gp_recorder **recorder, gp_pool *pool);
 /* Open the file and start the writer. */
 gp_status gp_recorder_begin(gp_recorder *recorder, const char *path);
 
-/* Note a call of the calling thread; `thread` is its number. Never waits for the writer. */
-void gp_recorder_note(gp_recorder *recorder, uint32_t thread, gp_record_event event);
-
 /* End the writer and complete the file, of one that began. A thread that notes something meanwhile
  * comes to no harm, but may find it neither in the file nor in the totals. */
 void gp_recorder_finish(gp_recorder *recorder);
@@ -57,6 +54,35 @@ gp_status gp_recorder_get_totals(const gp_recorder *recorder, gp_trace_totals *t
 
 /* Of one that never began or is finished, and that no thread knows any more. */
 void gp_recorder_destroy(gp_recorder *recorder);
+
+/* ---- noting a call ----------------------------------------------------------------- */
+
+/* The rings this thread used last, one for each of a few recorders: known by their serials, so
+ * that one of an ended recorder is never touched. The model spares a call into the loader. */
+typedef struct gp_known_ring {
+    uint64_t serial;
+    gp_record_ring *ring;
+} gp_known_ring;
+
+#define GP_KNOWN_RINGS 4u
+
+extern _Thread_local gp_known_ring gp_known_rings[GP_KNOWN_RINGS]
+    __attribute__((tls_model("initial-exec")));
+
+/* Out of line: the thread's first call, or its first after some of other recorders. NULL, and the
+ * call counted as dropped, if there is no ring for it. */
+gp_record_ring *gp_recorder_resolve(gp_recorder *recorder, uint32_t thread);
+
+/* The ring of the calling thread, whose number is `thread`. */
+static inline gp_record_ring *gp_recorder_ring(gp_recorder *recorder, uint32_t thread)
+{
+    const gp_known_ring *known = &gp_known_rings[recorder->serial % GP_KNOWN_RINGS];
+    if (GP_LIKELY(known->serial == recorder->serial))
+        return known->ring;
+    return gp_recorder_resolve(recorder, thread);
+}
+
+/* ---- the writer -------------------------------------------------------------------- */
 
 /* One pass of the writer: what can be told in order goes to the file. True: there may be more. */
 bool gp_recorder_pass(gp_recorder *recorder);
