@@ -15,27 +15,56 @@ static bool is_captured(const gp_trace_block *block)
     return block->tier == GP_TIER_NODE || block->tier == GP_TIER_ARENA;
 }
 
-static inline void note(gp_recorder *recorder, const gp_trace_block *block, size_t bytes,
-                        bool frees)
+/* The calling thread's ring. NULL: the call was counted, as captured or as dropped. */
+static inline gp_record_ring *ring_for(gp_recorder *recorder, const gp_trace_block *block)
 {
     if (GP_UNLIKELY(is_captured(block))) {
         (void)gp_counter_add_shared(&recorder->captured, 1);
-        return;
+        return NULL;
     }
-    gp_record_ring *ring = gp_recorder_ring(recorder, block->thread);
-    if (GP_LIKELY(ring != NULL))
-        gp_record_ring_push(ring, (uintptr_t)block->address, bytes, block->stream_id, frees);
+    return gp_recorder_ring(recorder, block->thread);
 }
 
+static inline void push(gp_recorder *recorder, gp_record_ring *ring, const gp_trace_block *block,
+                        size_t bytes, bool frees)
+{
+    gp_record_ring_push(ring, (uintptr_t)block->address, bytes, block->stream_id, frees,
+                        gp_counter_get(&recorder->pass_stamp));
+}
+
+/* A hit's block was this thread's own before, or has come with a refill. */
 static void note_alloc(void *state, const gp_trace_block *block)
 {
-    if (GP_LIKELY(block->status == GP_OK))
-        note(state, block, block->asked_bytes, false);
+    gp_recorder *recorder = state;
+    if (GP_UNLIKELY(block->status != GP_OK))
+        return;
+    gp_record_ring *ring = ring_for(recorder, block);
+    if (GP_UNLIKELY(ring == NULL))
+        return;
+    if (block->tier != GP_TIER_L1)
+        gp_record_ring_age(ring);
+    push(recorder, ring, block, block->asked_bytes, false);
+    gp_record_owners_set(&recorder->owners, (uintptr_t)block->address, ring->index);
 }
 
+/* Another thread's block came with that thread's call before. */
 static void note_free(void *state, const gp_trace_block *block)
 {
-    note(state, block, block->block_bytes, true);
+    gp_recorder *recorder = state;
+    gp_record_ring *ring = ring_for(recorder, block);
+    if (GP_UNLIKELY(ring == NULL))
+        return;
+    if (!gp_record_owners_has(&recorder->owners, (uintptr_t)block->address, ring->index))
+        gp_record_ring_age(ring);
+    push(recorder, ring, block, block->block_bytes, true);
+}
+
+/* Of a refill among others: what is in the thread cache now was other threads'. */
+static void note_end(void *state, const gp_trace_event *range)
+{
+    gp_recorder *recorder = state;
+    if (range->kind == GP_TRACE_REFILL)
+        gp_recorder_age(recorder);
 }
 
 /* The pool ends, unless gp_trace_stop() has taken the recorder before. */
@@ -52,6 +81,7 @@ static const gp_trace_sink record_sink = {
     .struct_bytes = sizeof(record_sink),
     .name = "recording",
     .close = close_recorder,
+    .end = note_end,
     .alloc = note_alloc,
     .free = note_free,
 };

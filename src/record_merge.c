@@ -7,7 +7,7 @@ const gp_record_event *gp_record_ring_oldest(const gp_record_ring *ring)
 
 static uint64_t key_of(const gp_record_ring *ring)
 {
-    return gp_record_ring_oldest(ring)->ticks;
+    return gp_record_ring_oldest(ring)->stamp;
 }
 
 /* Put a ring at or below a place whose children are in order. */
@@ -47,7 +47,7 @@ void gp_record_merge_drop_first(gp_record_merge *merge)
 {
     gp_record_ring *ring = merge->rings[0];
     uint64_t next = gp_counter_get(&ring->tail) + 1;
-    ring->last_ticks = key_of(ring);
+    ring->last_stamp = key_of(ring);
     atomic_store_explicit(&ring->tail, next, memory_order_release);
     if (next == ring->limit)
         ring = merge->rings[--merge->count];

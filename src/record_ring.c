@@ -21,7 +21,10 @@ gp_record_ring *gp_record_ring_create(uint32_t thread)
     ring->next = NULL;
     ring->tail_seen = 0;
     ring->limit = 0;
-    ring->last_ticks = gp_record_clock_now();
+    ring->last_stamp = gp_record_clock_now();
+    ring->stamp = 0;
+    ring->stamp_left = 0;
+    ring->index = 0;
     atomic_init(&ring->head, 0);
     atomic_init(&ring->tail, 0);
     atomic_init(&ring->dropped, 0);
@@ -57,6 +60,7 @@ bool gp_record_ring_inherit(gp_record_ring *ring, uint32_t thread)
         return false;
     ring->owner = own_id();
     ring->tail_seen = gp_counter_get(&ring->tail);
+    gp_record_ring_age(ring);
     atomic_store_explicit(&ring->thread, thread, memory_order_relaxed);
     return true;
 }

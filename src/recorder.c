@@ -38,7 +38,7 @@ static gp_record_ring *make_ring(gp_recorder *recorder, uint32_t thread)
     (void)pthread_mutex_lock(&recorder->mutex);
     bool fits = recorder->ring_count < GP_RECORD_MOST_RINGS;
     if (fits) {
-        recorder->ring_count++;
+        ring->index = (uint32_t)recorder->ring_count++;
         ring->next = atomic_load(&recorder->rings);
         atomic_store(&recorder->rings, ring);
     }
@@ -62,6 +62,8 @@ gp_record_ring *gp_recorder_resolve(gp_recorder *recorder, uint32_t thread)
         (void)gp_counter_add_shared(&recorder->homeless, 1);
         return NULL;
     }
+    /* While the thread did not know it, blocks may have come that it was not told of. */
+    gp_record_ring_age(ring);
     gp_known_rings[recorder->serial % GP_KNOWN_RINGS] =
         (gp_known_ring){.serial = recorder->serial, .ring = ring};
     return ring;
@@ -75,7 +77,7 @@ static void *write_until_ending(void *argument)
     static const struct timespec rest = {.tv_nsec = PAUSE_NS};
     while (!atomic_load_explicit(&recorder->ending, memory_order_acquire)) {
         uint64_t before = recorder->recorded;
-        (void)gp_recorder_pass(recorder);
+        gp_recorder_pass(recorder);
         /* Much came in during the pass itself: go on at once. */
         if (recorder->recorded - before >= GP_RECORD_RING_EVENTS / 4)
             continue;
@@ -107,9 +109,10 @@ static uint64_t next_serial(void)
 
 gp_status gp_recorder_create(gp_recorder **recorder, gp_pool *pool)
 {
-    gp_recorder *made = calloc(1, sizeof(*made));
+    gp_recorder *made = aligned_alloc(GP_CACHE_LINE, sizeof(*made));
     if (made == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "out of host memory for a recording");
+    memset(made, 0, sizeof(*made));
     gp_asymmetric_init();
     gp_record_clock_init();
     made->pool = pool;
@@ -121,7 +124,7 @@ gp_status gp_recorder_create(gp_recorder **recorder, gp_pool *pool)
 
 gp_status gp_recorder_begin(gp_recorder *recorder, const char *path)
 {
-    recorder->start_ticks = gp_record_clock_now();
+    recorder->start_stamp = gp_record_clock_now();
     if (!gp_record_file_open(&recorder->file, path))
         return gp_error_set(GP_ERR_IO, "%s: %s", path, strerror(errno));
     const int code = start_writer(recorder);
@@ -136,8 +139,8 @@ void gp_recorder_finish(gp_recorder *recorder)
     atomic_store_explicit(&recorder->ending, true, memory_order_release);
     (void)pthread_join(recorder->writer, NULL);
     /* Twice: a thread that was caught in the middle of a note has had a pass's time to end it. */
-    (void)gp_recorder_pass(recorder);
-    (void)gp_recorder_pass(recorder);
+    gp_recorder_pass(recorder);
+    gp_recorder_pass(recorder);
     gp_record_file_close(&recorder->file);
 }
 

@@ -15,6 +15,7 @@
 
 #include "record_file.h"
 #include "record_merge.h"
+#include "record_owners.h"
 
 typedef struct gp_recorder {
     gp_pool *pool;
@@ -22,17 +23,20 @@ typedef struct gp_recorder {
     bool attached;
 
     uint64_t serial; /* Of all recorders of the process: never used again. */
-    uint64_t start_ticks;
-    gp_counter captured; /* Calls that were made inside a capture. */
-    gp_counter homeless; /* Calls that were dropped since their thread got no ring. */
+    uint64_t start_stamp;
+    gp_counter pass_stamp; /* When the writer last looked: no event is stamped before. */
+    gp_counter captured;   /* Calls that were made inside a capture. */
+    gp_counter homeless;   /* Calls that were dropped since their thread got no ring. */
 
     /* For who adds a ring. Taken inside of a trace sink, where no lock of gp's may be. */
     pthread_mutex_t mutex;
     size_t ring_count;
     _Atomic(gp_record_ring *) rings; /* Newest first; none leaves. */
 
-    /* The writer's. */
-    pthread_t writer;
+    gp_record_owners owners;
+
+    /* The writer's, apart from what every call reads. */
+    _Alignas(GP_CACHE_LINE) pthread_t writer;
     _Atomic(bool) ending;
     uint64_t homeless_told, dropped, recorded;
     gp_record_merge merge;
@@ -82,9 +86,17 @@ static inline gp_record_ring *gp_recorder_ring(gp_recorder *recorder, uint32_t t
     return gp_recorder_resolve(recorder, thread);
 }
 
+/* The next event of the calling thread is stamped anew, as one that resolves its ring is. */
+static inline void gp_recorder_age(gp_recorder *recorder)
+{
+    const gp_known_ring *known = &gp_known_rings[recorder->serial % GP_KNOWN_RINGS];
+    if (GP_LIKELY(known->serial == recorder->serial))
+        gp_record_ring_age(known->ring);
+}
+
 /* ---- the writer -------------------------------------------------------------------- */
 
-/* One pass of the writer: what can be told in order goes to the file. True: there may be more. */
-bool gp_recorder_pass(gp_recorder *recorder);
+/* One pass of the writer: what can be told in order goes to the file. */
+void gp_recorder_pass(gp_recorder *recorder);
 
 #endif

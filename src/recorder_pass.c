@@ -1,13 +1,13 @@
 /*
  * One pass of a recorder's writer.
  *
- * Up to the moment `bound` the rings have everything that was noted: see record_ring.h. A thread
- * that is caught while it notes a call has that call's time at or after its last one's, and
- * nothing later than that is told before the next pass.
+ * Whatever an event stamped up to `bound` may depend on is in the rings: see record_ring.h. A
+ * thread that is caught while it notes a call stamps it no earlier than its last one, and nothing
+ * stamped later than that is told before the next pass.
  *
  * Dropped calls are told before the events of the pass. Whatever contradicts the file for want
- * of a dropped call, such as a block that is allocated though nobody freed it, was timed after
- * the drop, and if the drop was not seen yet by the last pass, then after that one's bound.
+ * of a dropped call, such as a block that is allocated though nobody freed it, was stamped after
+ * the drop, and if the last pass did not see the drop yet, then after that one's bound.
  */
 #include "recorder.h"
 
@@ -54,9 +54,9 @@ static uint64_t open_ring(gp_recorder *recorder, gp_record_ring *ring, uint64_t 
                      atomic_load_explicit(&ring->thread, memory_order_relaxed));
         gp_counter_set(&ring->dropped_told, dropped);
     }
-    uint64_t last = ring->last_ticks;
+    uint64_t last = ring->last_stamp;
     if (tail != ring->limit) {
-        last = ring->events[(ring->limit - 1) % GP_RECORD_RING_EVENTS].ticks;
+        last = ring->events[(ring->limit - 1) % GP_RECORD_RING_EVENTS].stamp;
         gp_record_merge_add(&recorder->merge, ring);
     }
     return busy && last < bound ? last : bound;
@@ -65,7 +65,7 @@ static uint64_t open_ring(gp_recorder *recorder, gp_record_ring *ring, uint64_t 
 static void tell_event(gp_recorder *recorder, const gp_record_ring *ring,
                        const gp_record_event *event)
 {
-    uint64_t ns = gp_record_clock_to_ns(event->ticks - recorder->start_ticks);
+    uint64_t ns = gp_record_clock_to_ns(event->stamp - recorder->start_stamp);
     gp_record_row row = {
         .ns = ns > recorder->file.last_ns ? ns : recorder->file.last_ns,
         .op = event->bytes_and_op % 2 != 0 ? 'f' : 'a',
@@ -84,7 +84,7 @@ static void tell_events(gp_recorder *recorder, uint64_t bound)
 {
     gp_record_merge *merge = &recorder->merge;
     gp_record_ring *ring = gp_record_merge_first(merge);
-    while (ring != NULL && gp_record_ring_oldest(ring)->ticks <= bound) {
+    while (ring != NULL && gp_record_ring_oldest(ring)->stamp <= bound) {
         tell_event(recorder, ring, gp_record_ring_oldest(ring));
         gp_record_merge_drop_first(merge);
         ring = gp_record_merge_first(merge);
@@ -92,15 +92,15 @@ static void tell_events(gp_recorder *recorder, uint64_t bound)
     merge->count = 0;
 }
 
-bool gp_recorder_pass(gp_recorder *recorder)
+void gp_recorder_pass(gp_recorder *recorder)
 {
-    if (!has_news(recorder))
-        return false;
     uint64_t bound = gp_record_clock_now();
+    gp_counter_set(&recorder->pass_stamp, bound);
+    if (!has_news(recorder))
+        return;
     gp_asymmetric_barrier();
     tell_homeless(recorder);
     for (gp_record_ring *ring = atomic_load(&recorder->rings); ring != NULL; ring = ring->next)
         bound = open_ring(recorder, ring, bound);
     tell_events(recorder, bound);
-    return true;
 }
