@@ -62,7 +62,8 @@ void gp_recorder_destroy(gp_recorder *recorder);
 /* ---- noting a call ----------------------------------------------------------------- */
 
 /* The rings this thread used last, one for each of a few recorders: known by their serials, so
- * that one of an ended recorder is never touched. The model spares a call into the loader. */
+ * that one of an ended recorder is never touched. The model spares a call into the loader;
+ * a few words fit its reserve even when the library is loaded late. */
 typedef struct gp_known_ring {
     uint64_t serial;
     gp_record_ring *ring;

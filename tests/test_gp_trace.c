@@ -148,7 +148,7 @@ Test(gp_trace, refuses_a_pickle_of_something_else)
  * takes what is left for a sound snapshot. */
 Test(gp_trace, survives_damaged_pickles)
 {
-    for (unsigned int seed = 0; seed < 25; seed++) {
+    for (unsigned int seed = 0; seed < 12; seed++) {
         char statements[1024];
         (void)snprintf(statements, sizeof(statements),
                        "import random\nrandom.seed(%u)\n" SNAPSHOT

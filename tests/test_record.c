@@ -272,6 +272,37 @@ Test(record, gives_the_rings_of_threads_that_ended_to_the_next)
     cr_assert(eq(sz, trace_read_back.thread_count, 600));
 }
 
+/* So many threads at once that some get no ring. */
+#define CROWD 270
+
+static pthread_barrier_t crowd;
+
+static void *use_and_stay(void *stream)
+{
+    pool_use(64, (cudaStream_t)stream);
+    (void)pthread_barrier_wait(&crowd);
+    return NULL;
+}
+
+Test(record, counts_the_calls_of_threads_that_are_too_many)
+{
+    cudaStream_t stream = pool_attached_stream();
+    static pthread_t threads[CROWD];
+    cr_assert(eq(int, pthread_barrier_init(&crowd, NULL, CROWD + 1), 0));
+
+    GP(gp_trace_start(pool, trace_path));
+    for (int i = 0; i < CROWD; i++)
+        cr_assert(eq(int, pthread_create(&threads[i], NULL, use_and_stay, stream), 0));
+    (void)pthread_barrier_wait(&crowd);
+    for (int i = 0; i < CROWD; i++)
+        cr_assert(eq(int, pthread_join(threads[i], NULL), 0));
+    stop_and_read();
+
+    cr_assert(eq(u64, totals.recorded_events, 2 * 256));
+    cr_assert(eq(u64, totals.dropped_events, 2 * (CROWD - 256)));
+    cr_assert(eq(u64, trace_read_back.gaps.dropped_events, totals.dropped_events));
+}
+
 Test(record, hears_several_pools_of_one_thread_each_in_its_own_file)
 {
     cudaStream_t stream = pool_attached_stream();
