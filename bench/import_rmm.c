@@ -15,7 +15,7 @@
 #define COLUMN_COUNT 6
 
 #define NS_PER_S UINT64_C(1000000000)
-#define NS_PER_DAY (24 * 3600 * NS_PER_S)
+#define NS_PER_DAY (NS_PER_S * 24 * 3600)
 
 typedef struct rmm_reader {
     bench_text_file text;
