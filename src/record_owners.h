@@ -11,16 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GP_RECORD_OWNER_BITS 15
+#include "compiler.h"
 
-/* All zero: nobody. A place is the address, of which 8 bits are free, and the ring's index. */
+#define GP_RECORD_OWNER_LINE_BITS 13
+
+/* All zero: nobody. A place is the address, of which 8 bits are free, and the ring's index. A line
+ * is for 4 KiB of addresses, which are mostly one thread's, so that threads seldom write the same
+ * line. */
 typedef struct gp_record_owners {
-    _Atomic(uint64_t) places[1u << GP_RECORD_OWNER_BITS];
+    _Alignas(GP_CACHE_LINE) _Atomic(uint64_t) lines[1u << GP_RECORD_OWNER_LINE_BITS][8];
 } gp_record_owners;
 
 static inline _Atomic(uint64_t) *gp_record_owner_place(gp_record_owners *owners, uint64_t address)
 {
-    return &owners->places[(address * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - GP_RECORD_OWNER_BITS)];
+    const uint64_t line =
+        ((address >> 12) * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - GP_RECORD_OWNER_LINE_BITS);
+    return &owners->lines[line][address >> 9 & 7];
 }
 
 static inline void gp_record_owners_set(gp_record_owners *owners, uint64_t address, uint32_t ring)
