@@ -36,6 +36,11 @@ static const bench_contender_ops *(*const peers[])(void) = {
     bench_peer_cuda_malloc,
 };
 
+/* Measured only if they are named. */
+static const bench_contender_ops *(*const variants[])(void) = {
+    bench_contender_recorded,
+};
+
 /* Peers in C++ and CUDA: in the folder peers/ beside the program, where they were built. */
 static const struct {
     const char *name;
@@ -131,6 +136,10 @@ bench_lineup_result bench_lineup_add(bench_lineup *lineup, const char *name)
         if (strcmp(peers[i]()->name, name) == 0)
             return add(lineup, peers[i]());
     }
+    for (size_t i = 0; i < COUNT_OF(variants); i++) {
+        if (strcmp(variants[i]()->name, name) == 0)
+            return add(lineup, variants[i]());
+    }
     for (size_t i = 0; i < COUNT_OF(loaded_peers); i++) {
         if (strcmp(loaded_peers[i].name, name) == 0)
             return add_loaded_peer(lineup, i);
@@ -175,6 +184,8 @@ const char *bench_lineup_names(void)
         append_name(names, sizeof(names), bench_contender_gp(policies[i]())->name);
     for (size_t i = 0; i < COUNT_OF(peers); i++)
         append_name(names, sizeof(names), peers[i]()->name);
+    for (size_t i = 0; i < COUNT_OF(variants); i++)
+        append_name(names, sizeof(names), variants[i]()->name);
     for (size_t i = 0; i < COUNT_OF(loaded_peers); i++)
         append_name(names, sizeof(names), loaded_peers[i].name);
     return names;

@@ -200,6 +200,27 @@ Test(gp_bench, replay_puts_policies_side_by_side)
     cr_assert(eq(llong, integer(1, "hazards"), 0));
 }
 
+Test(gp_bench, replay_records_a_pool_as_it_plays)
+{
+    RUN("replay --device sim --policy recorded --passes 1 --trace '%s' --json -", trace_path);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(1);
+    cr_assert(eq(str, string(0, "policy"), "recorded"));
+    cr_assert(eq(llong, integer(0, "hazards"), 0));
+}
+
+Test(gp_bench, warns_of_a_trace_that_lacks_events)
+{
+    write_text(trace_path, "gp-trace 2\nt_ns,op,id,size,stream,thread\n"
+                           "0,a,1,512,0,0\n0,d,0,7,0,0\n0,e,0,2,0,0\n");
+
+    RUN("replay --device sim --trace '%s' --json -", trace_path);
+
+    cr_assert(eq(int, run.exit_code, 0));
+    cr_assert(eq(str, run.errors, "gp-bench: small: 7 events were dropped when it was recorded\n"));
+}
+
 Test(gp_bench, replay_charges_native_calls_in_simulated_time)
 {
     RUN("replay --device sim --policy native --trace '%s' --json -", trace_path);
