@@ -1,8 +1,11 @@
 #include "record_merge.h"
 
+/* Events between two stores of a ring's tail, each of which takes its line from the thread. */
+#define TAIL_STEP 256
+
 const gp_record_event *gp_record_ring_oldest(const gp_record_ring *ring)
 {
-    return &ring->events[gp_counter_get(&ring->tail) % GP_RECORD_RING_EVENTS];
+    return &ring->events[ring->cursor % GP_RECORD_RING_EVENTS];
 }
 
 static uint64_t key_of(const gp_record_ring *ring)
@@ -46,11 +49,21 @@ gp_record_ring *gp_record_merge_first(const gp_record_merge *merge)
 void gp_record_merge_drop_first(gp_record_merge *merge)
 {
     gp_record_ring *ring = merge->rings[0];
-    uint64_t next = gp_counter_get(&ring->tail) + 1;
     ring->last_stamp = key_of(ring);
-    atomic_store_explicit(&ring->tail, next, memory_order_release);
-    if (next == ring->limit)
+    ring->cursor++;
+    if (ring->cursor == ring->limit || ring->cursor % TAIL_STEP == 0)
+        atomic_store_explicit(&ring->tail, ring->cursor, memory_order_release);
+    if (ring->cursor == ring->limit)
         ring = merge->rings[--merge->count];
     if (merge->count > 0)
         sift_down(merge, 0, ring);
+}
+
+void gp_record_merge_end(gp_record_merge *merge)
+{
+    for (size_t i = 0; i < merge->count; i++) {
+        gp_record_ring *ring = merge->rings[i];
+        atomic_store_explicit(&ring->tail, ring->cursor, memory_order_release);
+    }
+    merge->count = 0;
 }

@@ -25,7 +25,10 @@ gp_record_ring *gp_record_merge_first(const gp_record_merge *merge);
 /* The oldest event of gp_record_merge_first(). */
 const gp_record_event *gp_record_ring_oldest(const gp_record_ring *ring);
 
-/* The oldest event was used: its thread may write over it. */
+/* The oldest event was used: its thread may write over it, soon. */
 void gp_record_merge_drop_first(gp_record_merge *merge);
+
+/* Forget the rings that are left, with what is left in them. */
+void gp_record_merge_end(gp_record_merge *merge);
 
 #endif

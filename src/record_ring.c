@@ -20,6 +20,8 @@ gp_record_ring *gp_record_ring_create(uint32_t thread)
     ring->owner = own_id();
     ring->next = NULL;
     ring->tail_seen = 0;
+    ring->full_left = 0;
+    ring->cursor = 0;
     ring->limit = 0;
     ring->last_stamp = gp_record_clock_now();
     ring->stamp = 0;
@@ -36,6 +38,25 @@ gp_record_ring *gp_record_ring_create(uint32_t thread)
 void gp_record_ring_destroy(gp_record_ring *ring)
 {
     free(ring);
+}
+
+/* The writer moves the tail in large steps; to ask for it each time would take longer than to drop.
+ */
+#define DROPS_AT_ONCE 64u
+
+bool gp_record_ring_make_room(gp_record_ring *ring)
+{
+    if (ring->full_left == 0) {
+        ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
+        ring->full_left = DROPS_AT_ONCE;
+    }
+    if (gp_counter_get(&ring->head) - ring->tail_seen < GP_RECORD_RING_EVENTS) {
+        ring->full_left = 0;
+        return true;
+    }
+    ring->full_left--;
+    gp_counter_add(&ring->dropped, 1);
+    return false;
 }
 
 static bool is_done(const gp_record_ring *ring)

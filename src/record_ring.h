@@ -47,6 +47,7 @@ typedef struct gp_record_ring {
     gp_asymmetric side; /* Nobody revokes it; its busy is what counts. */
     gp_counter head;
     uint64_t tail_seen;
+    uint32_t full_left;  /* Calls to drop before the tail is looked at again. */
     uint64_t stamp;      /* Of its last event. */
     uint32_t stamp_left; /* Events that may still take it over. */
     uint32_t index;      /* Among the recorder's rings. */
@@ -59,9 +60,10 @@ typedef struct gp_record_ring {
     struct gp_record_ring *next; /* Older. */
 
     /* The writer's. */
-    _Alignas(GP_CACHE_LINE) gp_counter tail;
+    _Alignas(GP_CACHE_LINE) gp_counter tail; /* What the thread may write over, up to cursor. */
+    uint64_t cursor;                         /* What the file has. */
     uint64_t limit;
-    uint64_t last_stamp;     /* Of the last event before tail; of its making, before the first. */
+    uint64_t last_stamp;     /* Of the last event before cursor; of its making, before the first. */
     gp_counter dropped_told; /* Those the file has. */
 
     _Alignas(GP_CACHE_LINE) gp_record_event events[GP_RECORD_RING_EVENTS];
@@ -85,17 +87,17 @@ static inline void gp_record_ring_stamp(gp_record_ring *ring, uint64_t oldest)
     ring->stamp_left--;
 }
 
+/* Out of line: as far as was seen, the ring is full. */
+bool gp_record_ring_make_room(gp_record_ring *ring);
+
 /* Put a call in, with a stamp from `oldest` on. */
 static inline void gp_record_ring_push(gp_record_ring *ring, uint64_t address, uint64_t bytes,
                                        uint64_t stream_id, bool frees, uint64_t oldest)
 {
     uint64_t head = gp_counter_get(&ring->head);
     (void)gp_asymmetric_enter(&ring->side);
-    if (GP_UNLIKELY(head - ring->tail_seen == GP_RECORD_RING_EVENTS))
-        ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
-    if (GP_UNLIKELY(head - ring->tail_seen == GP_RECORD_RING_EVENTS)) {
-        gp_counter_add(&ring->dropped, 1);
-    } else {
+    if (GP_LIKELY(head - ring->tail_seen < GP_RECORD_RING_EVENTS) ||
+        gp_record_ring_make_room(ring)) {
         gp_record_event *event = &ring->events[head % GP_RECORD_RING_EVENTS];
         gp_record_ring_stamp(ring, oldest);
         event->stamp = ring->stamp;

@@ -18,7 +18,7 @@ static bool has_news(const gp_recorder *recorder)
         return true;
     for (const gp_record_ring *ring = atomic_load(&recorder->rings); ring != NULL;
          ring = ring->next) {
-        if (gp_counter_get(&ring->head) != gp_counter_get(&ring->tail) ||
+        if (gp_counter_get(&ring->head) != ring->cursor ||
             gp_counter_get(&ring->dropped) != gp_counter_get(&ring->dropped_told))
             return true;
     }
@@ -46,7 +46,6 @@ static uint64_t open_ring(gp_recorder *recorder, gp_record_ring *ring, uint64_t 
 {
     bool busy = atomic_load_explicit(&ring->side.busy, memory_order_acquire);
     ring->limit = atomic_load_explicit(&ring->head, memory_order_acquire);
-    uint64_t tail = gp_counter_get(&ring->tail);
     uint64_t dropped = gp_counter_get(&ring->dropped);
     uint64_t told = gp_counter_get(&ring->dropped_told);
     if (dropped != told) {
@@ -55,7 +54,7 @@ static uint64_t open_ring(gp_recorder *recorder, gp_record_ring *ring, uint64_t 
         gp_counter_set(&ring->dropped_told, dropped);
     }
     uint64_t last = ring->last_stamp;
-    if (tail != ring->limit) {
+    if (ring->cursor != ring->limit) {
         last = ring->events[(ring->limit - 1) % GP_RECORD_RING_EVENTS].stamp;
         gp_record_merge_add(&recorder->merge, ring);
     }
@@ -89,7 +88,7 @@ static void tell_events(gp_recorder *recorder, uint64_t bound)
         gp_record_merge_drop_first(merge);
         ring = gp_record_merge_first(merge);
     }
-    merge->count = 0;
+    gp_record_merge_end(merge);
 }
 
 void gp_recorder_pass(gp_recorder *recorder)
