@@ -173,6 +173,24 @@ Test(gp_bench, replay_plays_each_stream_by_a_thread_of_its_own)
     }
 }
 
+Test(gp_bench, replay_plays_each_recorded_thread_by_one_of_its_own)
+{
+    write_text(trace_path, "gp-trace 2\nt_ns,op,id,size,stream,thread\n"
+                           "0,a,1,512,0,7\n0,a,2,4194304,0,8\n0,f,1,0,1,8\n0,f,2,0,1,7\n"
+                           "0,a,3,64,0,9\n0,e,0,5,0,0\n");
+
+    RUN("replay --device sim --threads recorded --kernels --trace '%s' --json -", trace_path);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(2);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert(eq(str, string(i, "threads"), "recorded"));
+        cr_assert(eq(llong, integer(i, "thread_count"), 3));
+        cr_assert(eq(llong, integer(i, "events"), 5));
+        cr_assert(eq(llong, integer(i, "hazards"), 0));
+    }
+}
+
 Test(gp_bench, replay_counts_the_peak_of_live_bytes_in_the_order_of_the_calls)
 {
     RUN("replay --device sim --trace '%s' --json -", trace_path);
