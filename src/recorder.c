@@ -10,6 +10,9 @@
 
 #define PAUSE_NS 500000
 
+/* Of a thread that got no ring, before it tries again: that takes a while. */
+#define CALLS_WITHOUT_RING 1000
+
 _Thread_local gp_known_ring gp_known_rings[GP_KNOWN_RINGS];
 
 /* ---- the threads' side ------------------------------------------------------------- */
@@ -30,43 +33,58 @@ static gp_record_ring *inherit_ring_locked(gp_recorder *recorder, uint32_t threa
     return ring;
 }
 
-static gp_record_ring *make_ring(gp_recorder *recorder, uint32_t thread)
+static bool has_room(gp_recorder *recorder)
 {
-    gp_record_ring *ring = gp_record_ring_create(thread);
-    if (ring == NULL)
-        return NULL;
     (void)pthread_mutex_lock(&recorder->mutex);
-    bool fits = recorder->ring_count < GP_RECORD_MOST_RINGS;
+    const bool has = recorder->ring_count < GP_RECORD_MOST_RINGS;
+    (void)pthread_mutex_unlock(&recorder->mutex);
+    return has;
+}
+
+static bool add_ring(gp_recorder *recorder, gp_record_ring *ring)
+{
+    (void)pthread_mutex_lock(&recorder->mutex);
+    const bool fits = recorder->ring_count < GP_RECORD_MOST_RINGS;
     if (fits) {
         ring->index = (uint32_t)recorder->ring_count++;
         ring->next = atomic_load(&recorder->rings);
         atomic_store(&recorder->rings, ring);
     }
     (void)pthread_mutex_unlock(&recorder->mutex);
-    if (fits)
+    return fits;
+}
+
+static gp_record_ring *make_ring(gp_recorder *recorder, uint32_t thread)
+{
+    gp_record_ring *ring = has_room(recorder) ? gp_record_ring_create(thread) : NULL;
+    if (ring == NULL || add_ring(recorder, ring))
         return ring;
     gp_record_ring_destroy(ring);
     return NULL;
 }
 
-gp_record_ring *gp_recorder_resolve(gp_recorder *recorder, uint32_t thread)
+static gp_record_ring *get_ring(gp_recorder *recorder, uint32_t thread)
 {
     (void)pthread_mutex_lock(&recorder->mutex);
     gp_record_ring *ring = find_ring_locked(recorder, thread);
     if (ring == NULL)
         ring = inherit_ring_locked(recorder, thread);
     (void)pthread_mutex_unlock(&recorder->mutex);
-    if (ring == NULL)
-        ring = make_ring(recorder, thread);
-    if (ring == NULL) {
+    return ring != NULL ? ring : make_ring(recorder, thread);
+}
+
+gp_record_ring *gp_recorder_resolve(gp_recorder *recorder, uint32_t thread)
+{
+    gp_known_ring *known = &gp_known_rings[recorder->serial % GP_KNOWN_RINGS];
+    if (known->serial != recorder->serial || known->calls_left-- == 0)
+        *known = (gp_known_ring){.serial = recorder->serial,
+                                 .ring = get_ring(recorder, thread),
+                                 .calls_left = CALLS_WITHOUT_RING};
+    if (known->ring == NULL)
         (void)gp_counter_add_shared(&recorder->homeless, 1);
-        return NULL;
-    }
-    /* While the thread did not know it, blocks may have come that it was not told of. */
-    gp_record_ring_age(ring);
-    gp_known_rings[recorder->serial % GP_KNOWN_RINGS] =
-        (gp_known_ring){.serial = recorder->serial, .ring = ring};
-    return ring;
+    else /* While it was not known, blocks may have come that the ring was not told of. */
+        gp_record_ring_age(known->ring);
+    return known->ring;
 }
 
 /* ---- the writer -------------------------------------------------------------------- */

@@ -66,7 +66,8 @@ void gp_recorder_destroy(gp_recorder *recorder);
  * a few words fit its reserve even when the library is loaded late. */
 typedef struct gp_known_ring {
     uint64_t serial;
-    gp_record_ring *ring;
+    gp_record_ring *ring; /* NULL: there was none for this thread. */
+    uint32_t calls_left;  /* Then, before it is looked for again. */
 } gp_known_ring;
 
 #define GP_KNOWN_RINGS 4u
@@ -74,15 +75,15 @@ typedef struct gp_known_ring {
 extern _Thread_local gp_known_ring gp_known_rings[GP_KNOWN_RINGS]
     __attribute__((tls_model("initial-exec")));
 
-/* Out of line: the thread's first call, or its first after some of other recorders. NULL, and the
- * call counted as dropped, if there is no ring for it. */
+/* Out of line: the thread's first call, its first after some of other recorders, or any of one that
+ * has no ring. NULL, and the call counted as dropped, if it still has none. */
 gp_record_ring *gp_recorder_resolve(gp_recorder *recorder, uint32_t thread);
 
 /* The ring of the calling thread, whose number is `thread`. */
 static inline gp_record_ring *gp_recorder_ring(gp_recorder *recorder, uint32_t thread)
 {
     const gp_known_ring *known = &gp_known_rings[recorder->serial % GP_KNOWN_RINGS];
-    if (GP_LIKELY(known->serial == recorder->serial))
+    if (GP_LIKELY(known->serial == recorder->serial && known->ring != NULL))
         return known->ring;
     return gp_recorder_resolve(recorder, thread);
 }
@@ -91,7 +92,7 @@ static inline gp_record_ring *gp_recorder_ring(gp_recorder *recorder, uint32_t t
 static inline void gp_recorder_age(gp_recorder *recorder)
 {
     const gp_known_ring *known = &gp_known_rings[recorder->serial % GP_KNOWN_RINGS];
-    if (GP_LIKELY(known->serial == recorder->serial))
+    if (GP_LIKELY(known->serial == recorder->serial && known->ring != NULL))
         gp_record_ring_age(known->ring);
 }
 

@@ -82,15 +82,20 @@ bool gp_recordings_take(const gp_recorder *recorder)
     return taken;
 }
 
-void gp_recordings_finish_all(void)
+static gp_recorder *take_any(void)
 {
     lock();
-    gp_recorder *rest = first;
-    first = NULL;
+    gp_recorder **link = &first;
+    while (*link != NULL && !(*link)->attached)
+        link = &(*link)->next;
+    gp_recorder *recorder = take_locked(link);
     unlock();
-    while (rest != NULL) {
-        gp_recorder *next = rest->next;
-        gp_recorder_finish(rest);
-        rest = next;
-    }
+    return recorder;
+}
+
+void gp_recordings_finish_all(void)
+{
+    gp_recorder *recorder;
+    while ((recorder = take_any()) != NULL)
+        gp_recorder_finish(recorder);
 }

@@ -24,8 +24,8 @@ gp_recorder *gp_recordings_take_of(const gp_pool *pool);
 /* Take this one, by its address alone. False if it was taken before, or is not attached. */
 bool gp_recordings_take(const gp_recorder *recorder);
 
-/* The process exits, or the library goes: take and finish all. They are not freed: threads may
- * be about to note something. */
+/* The process exits, or the library goes: take and finish all that are attached. They are not
+ * freed: threads may be about to note something. */
 void gp_recordings_finish_all(void);
 
 #endif
