@@ -19,6 +19,7 @@
 #define THREADS 4
 #define PLACES 64
 #define STEPS 1500 /* A thread's: less than a ring holds, so that nothing is dropped. */
+#define HOARD 300
 #define MOST_CALLS (2 * THREADS * STEPS + PLACES)
 
 static gp_pool *pool;
@@ -66,12 +67,28 @@ static void *exchange_blocks(void *argument)
     return NULL;
 }
 
+/* Each round frees so many blocks of its own that most leave the thread's cache, and then takes
+ * as many, of which some were another thread's: all but the first by hits. */
+static void *hoard_blocks(void *argument)
+{
+    void *blocks[HOARD];
+    (void)argument;
+    for (int round = 0; round < STEPS / HOARD; round++) {
+        for (int i = 0; i < HOARD; i++)
+            expect(gp_alloc_from_pool_async(&blocks[i], 512, pool, streams[0]) == GP_OK,
+                   "gp_alloc_from_pool_async");
+        for (int i = 0; i < HOARD; i++)
+            free_block(blocks[i], streams[0]);
+    }
+    return NULL;
+}
+
 static void run_threads(uintptr_t seed)
 {
+    void *(*const run)(void *) = seed % 2 == 0 ? exchange_blocks : hoard_blocks;
     pthread_t threads[THREADS];
     for (uintptr_t i = 0; i < THREADS; i++)
-        expect(pthread_create(&threads[i], NULL, exchange_blocks,
-                              (void *)(seed * THREADS + i + 1)) == 0,
+        expect(pthread_create(&threads[i], NULL, run, (void *)(seed * THREADS + i + 1)) == 0,
                "pthread_create");
     for (int i = 0; i < THREADS; i++)
         expect(pthread_join(threads[i], NULL) == 0, "pthread_join");
@@ -144,6 +161,7 @@ int main(int argc, char **argv)
     gp_pool_config config;
     gp_pool_config_init(&config);
     config.backend = GP_BACKEND_SIM;
+    config.l1_refill_percent = 90; /* Many refills that no allocation waits for. */
     int file = mkstemp(path);
     expect(file >= 0 && close(file) == 0, "mkstemp");
     expect(gp_pool_create(&pool, &config) == GP_OK, "gp_pool_create");
