@@ -1,49 +1,13 @@
-/* Recordings: what is in the file, and what stops a recording. */
-#include "pool_fixture.h"
-#include "program.h"
-#include "trace_fixture.h"
+/* Recordings: what is in the file. */
+#include "record_fixture.h"
 
-#include "gp/record.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-static gp_trace_totals totals = {.struct_bytes = sizeof(totals)};
-
-static void open_all(void)
-{
-    pool_open();
-    trace_make_path();
-}
-
-static void close_all(void)
-{
-    trace_remove_path();
-    pool_close();
-}
-
-TestSuite(record, .init = open_all, .fini = close_all);
-
-static void read_file(void)
-{
-    bench_trace_destroy(&trace_read_back);
-    cr_assert(bench_trace_read(&trace_read_back, trace_path, trace_error), "%s", trace_error);
-}
-
-static void stop_and_read(void)
-{
-    GP(gp_trace_stop(pool, &totals));
-    read_file();
-}
+TestSuite(record, .init = record_open, .fini = record_close);
 
 /* ---- what is in the file ---- */
 
@@ -59,7 +23,7 @@ Test(record, has_every_call_with_its_bytes_and_stream)
     void *again = pool_alloc(24, one);
     pool_free(large, other);
     pool_free(again, one);
-    stop_and_read();
+    record_stop_and_read();
 
     cr_assert(eq(sz, trace_read_back.event_count, 6));
     trace_assert_event(0, 'a', 1000, 0, 0);
@@ -68,8 +32,8 @@ Test(record, has_every_call_with_its_bytes_and_stream)
     trace_assert_event(3, 'a', 24, 0, 0);
     trace_assert_event(4, 'f', MIB(3), 1, 0);
     trace_assert_event(5, 'f', 24, 0, 0);
-    cr_assert(eq(u64, totals.recorded_events, 6));
-    cr_assert(eq(u64, totals.dropped_events, 0));
+    cr_assert(eq(u64, record_totals.recorded_events, 6));
+    cr_assert(eq(u64, record_totals.dropped_events, 0));
 }
 
 static void use_a_little(void *stream)
@@ -85,7 +49,7 @@ Test(record, tells_threads_apart)
     pool_in_thread(use_a_little, stream);
     pool_use(128, stream);
     pool_in_thread(use_a_little, stream);
-    stop_and_read();
+    record_stop_and_read();
 
     cr_assert(eq(sz, trace_read_back.event_count, 6));
     cr_assert(eq(sz, trace_read_back.thread_count, 3));
@@ -102,7 +66,7 @@ Test(record, knows_what_was_live_before_by_its_free)
     GP(gp_trace_start(pool, trace_path));
     void *after = pool_alloc(64, stream);
     pool_free(before, stream);
-    stop_and_read();
+    record_stop_and_read();
 
     cr_assert(eq(sz, trace_read_back.gaps.initial_blocks, 1));
     trace_assert_event(0, 'a', 1024, 0, 0);
@@ -123,10 +87,10 @@ Test(record, leaves_calls_of_captures_out_and_counts_them)
     pool_free(eager, stream);
     SIM(gp_sim_end_capture(stream, &graph));
     pool_use(KIB(2), stream);
-    stop_and_read();
+    record_stop_and_read();
 
-    cr_assert(eq(u64, totals.captured_events, 2));
-    cr_assert(eq(u64, totals.recorded_events, 3));
+    cr_assert(eq(u64, record_totals.captured_events, 2));
+    cr_assert(eq(u64, record_totals.recorded_events, 3));
     trace_assert_event(1, 'f', KIB(1), 0, 0);
     trace_assert_event(2, 'a', KIB(2), 1, 0);
     SIM(gp_sim_graph_destroy(graph));
@@ -146,7 +110,7 @@ Test(record, has_nothing_of_other_pools_nor_of_failed_calls)
     FAILS(GP_ERR_OUT_OF_MEMORY, gp_alloc_from_pool_async(&block, GIB(64), pool, stream));
     GP(gp_alloc_from_pool_async(&block, 0, pool, stream));
     pool_use(512, stream);
-    stop_and_read();
+    record_stop_and_read();
 
     cr_assert(eq(sz, trace_read_back.event_count, 2));
     GP(gp_pool_destroy(other));
@@ -205,9 +169,9 @@ Test(record, has_the_calls_of_all_threads_in_their_order)
 
     GP(gp_trace_start(pool, trace_path));
     run_hands(places);
-    stop_and_read();
+    record_stop_and_read();
 
-    cr_assert(eq(u64, totals.dropped_events, 0));
+    cr_assert(eq(u64, record_totals.dropped_events, 0));
     cr_assert(eq(sz, trace_read_back.event_count, 2 * HANDS * HANDED));
     cr_assert(eq(sz, trace_read_back.gaps.initial_blocks, 0));
     cr_assert(eq(sz, trace_read_back.thread_count, HANDS + 1));
@@ -245,13 +209,13 @@ Test(record, can_be_stopped_and_started_while_threads_allocate)
         uint64_t seen = 0;
         GP(gp_trace_start(pool, trace_path));
         wait_for_frees(100);
-        GP(gp_trace_stop(pool, &totals));
-        read_file();
+        GP(gp_trace_stop(pool, &record_totals));
+        record_read();
         seen = trace_read_back.event_count - trace_read_back.gaps.initial_blocks;
         /* Dropped calls leave frees that the reader puts in, or leaves out. */
-        if (totals.dropped_events == 0)
-            cr_assert(eq(u64, seen, totals.recorded_events));
-        cr_assert(eq(u64, trace_read_back.gaps.dropped_events, totals.dropped_events));
+        if (record_totals.dropped_events == 0)
+            cr_assert(eq(u64, seen, record_totals.recorded_events));
+        cr_assert(eq(u64, trace_read_back.gaps.dropped_events, record_totals.dropped_events));
     }
 
     atomic_store(&stop_using, true);
@@ -266,9 +230,9 @@ Test(record, gives_the_rings_of_threads_that_ended_to_the_next)
     GP(gp_trace_start(pool, trace_path));
     for (int i = 0; i < 600; i++)
         pool_in_thread(use_a_little, stream);
-    stop_and_read();
+    record_stop_and_read();
 
-    cr_assert(eq(u64, totals.dropped_events, 0));
+    cr_assert(eq(u64, record_totals.dropped_events, 0));
     cr_assert(eq(sz, trace_read_back.thread_count, 600));
 }
 
@@ -296,11 +260,11 @@ Test(record, counts_the_calls_of_threads_that_are_too_many)
     (void)pthread_barrier_wait(&crowd);
     for (int i = 0; i < CROWD; i++)
         cr_assert(eq(int, pthread_join(threads[i], NULL), 0));
-    stop_and_read();
+    record_stop_and_read();
 
-    cr_assert(eq(u64, totals.recorded_events, 2 * 256));
-    cr_assert(eq(u64, totals.dropped_events, 2 * (CROWD - 256)));
-    cr_assert(eq(u64, trace_read_back.gaps.dropped_events, totals.dropped_events));
+    cr_assert(eq(u64, record_totals.recorded_events, 2 * 256));
+    cr_assert(eq(u64, record_totals.dropped_events, 2 * (CROWD - 256)));
+    cr_assert(eq(u64, trace_read_back.gaps.dropped_events, record_totals.dropped_events));
 }
 
 Test(record, hears_several_pools_of_one_thread_each_in_its_own_file)
@@ -323,197 +287,13 @@ Test(record, hears_several_pools_of_one_thread_each_in_its_own_file)
             GP(gp_free_async(block, stream));
         }
     }
-    stop_and_read();
+    record_stop_and_read();
 
-    cr_assert(eq(u64, totals.recorded_events, 2));
+    cr_assert(eq(u64, record_totals.recorded_events, 2));
     for (int i = 0; i < 5; i++) {
-        GP(gp_trace_stop(others[i], &totals));
-        cr_assert(eq(u64, totals.recorded_events, 6));
+        GP(gp_trace_stop(others[i], &record_totals));
+        cr_assert(eq(u64, record_totals.recorded_events, 6));
         GP(gp_pool_destroy(others[i]));
         (void)unlink(paths[i]);
     }
-}
-
-/* ---- what cannot be written ---- */
-
-static void *read_late(void *descriptor)
-{
-    char buffer[4096];
-    ssize_t count = 0;
-    int file = open(trace_path, O_WRONLY | O_TRUNC);
-    while ((count = read(*(int *)descriptor, buffer, sizeof(buffer))) > 0) {
-        if (write(file, buffer, (size_t)count) != count)
-            abort();
-    }
-    (void)close(file);
-    return NULL;
-}
-
-/* A pipe that nobody reads is a file that has no end of being slow. */
-Test(record, counts_what_a_slow_file_makes_it_drop)
-{
-    cudaStream_t stream = pool_attached_stream();
-    enum { PAIRS = 20000 };
-    int ends[2];
-    char path[64];
-    pthread_t reader;
-    cr_assert(eq(int, pipe(ends), 0));
-    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", ends[1]);
-
-    GP(gp_trace_start(pool, path));
-    for (int i = 0; i < PAIRS; i++)
-        pool_use(64, stream);
-    (void)close(ends[1]);
-    cr_assert(eq(int, pthread_create(&reader, NULL, read_late, &ends[0]), 0));
-    pool_use(64, stream);
-    GP(gp_trace_stop(pool, &totals));
-    cr_assert(eq(int, pthread_join(reader, NULL), 0));
-    (void)close(ends[0]);
-    read_file();
-
-    cr_assert(lt(u64, 0, totals.dropped_events));
-    cr_assert(eq(u64, totals.recorded_events + totals.dropped_events, 2 * PAIRS + 2));
-    cr_assert(eq(u64, trace_read_back.gaps.dropped_events, totals.dropped_events));
-}
-
-Test(record, says_that_the_disk_was_full)
-{
-    cudaStream_t stream = pool_attached_stream();
-    struct rlimit limit;
-    cr_assert(eq(int, getrlimit(RLIMIT_FSIZE, &limit), 0));
-    limit.rlim_cur = KIB(16);
-    (void)signal(SIGXFSZ, SIG_IGN);
-    cr_assert(eq(int, setrlimit(RLIMIT_FSIZE, &limit), 0));
-
-    GP(gp_trace_start(pool, trace_path));
-    for (int i = 0; i < 2000; i++)
-        pool_use(64, stream);
-    usleep(20000);
-    for (int i = 0; i < 2000; i++)
-        pool_use(64, stream);
-    FAILS(GP_ERR_IO, gp_trace_stop(pool, &totals));
-
-    cr_assert(ne(ptr, strstr(gp_last_error(), strerror(EFBIG)), NULL), "%s", gp_last_error());
-    cr_assert(lt(u64, 0, totals.dropped_events));
-    cr_assert(eq(u64, totals.recorded_events + totals.dropped_events, 8000));
-    FAILS(GP_ERR_INVALID_ARGUMENT, gp_trace_stop(pool, NULL));
-    limit.rlim_cur = limit.rlim_max;
-    cr_assert(eq(int, setrlimit(RLIMIT_FSIZE, &limit), 0));
-    cr_assert(not(bench_trace_read(&trace_read_back, trace_path, trace_error)));
-}
-
-Test(record, starts_nothing_where_no_file_can_be_written)
-{
-    FAILS(GP_ERR_IO, gp_trace_start(pool, "/nonexistent/trace.csv"));
-    cr_assert(ne(ptr, strstr(gp_last_error(), "/nonexistent/trace.csv: No such file"), NULL));
-    FAILS(GP_ERR_IO, gp_trace_start(pool, "/dev/full"));
-    cr_assert(ne(ptr, strstr(gp_last_error(), "No space left"), NULL));
-
-    pool_use(64, pool_attached_stream());
-    GP(gp_trace_start(pool, trace_path));
-    GP(gp_trace_stop(pool, NULL));
-}
-
-/* ---- mistakes ---- */
-
-Test(record, refuses_what_makes_no_sense)
-{
-    gp_trace_totals unknown = {.struct_bytes = 4};
-
-    FAILS(GP_ERR_INVALID_ARGUMENT, gp_trace_start(pool, NULL));
-    FAILS(GP_ERR_INVALID_POOL, gp_trace_start(NULL, trace_path));
-    FAILS(GP_ERR_INVALID_ARGUMENT, gp_trace_stop(pool, NULL));
-    FAILS(GP_ERR_INVALID_POOL, gp_trace_stop(NULL, NULL));
-    GP(gp_trace_start(pool, trace_path));
-    FAILS(GP_ERR_BUSY, gp_trace_start(pool, "/nonexistent/other.csv"));
-    FAILS(GP_ERR_VERSION_MISMATCH, gp_trace_stop(pool, &unknown));
-    GP(gp_trace_stop(pool, &totals));
-    FAILS(GP_ERR_INVALID_ARGUMENT, gp_trace_stop(pool, &totals));
-}
-
-Test(record, leaves_no_trace_of_one_that_had_no_place)
-{
-    static const gp_trace_sink sink = {.struct_bytes = sizeof(sink), .name = "deaf"};
-    static char users[GP_TRACE_MOST_SINKS];
-    for (int i = 0; i < GP_TRACE_MOST_SINKS; i++)
-        GP(gp_trace_attach(pool, &sink, &users[i], GP_TRACE_OFF));
-
-    FAILS(GP_ERR_BUSY, gp_trace_start(pool, trace_path));
-
-    GP(gp_trace_detach(pool, &sink, &users[0]));
-    GP(gp_trace_start(pool, trace_path));
-    pool_use(64, pool_attached_stream());
-    stop_and_read();
-    cr_assert(eq(sz, trace_read_back.event_count, 2));
-}
-
-/* ---- ends ---- */
-
-Test(record, ends_with_its_pool)
-{
-    gp_pool_config config = pool_config();
-    GP(gp_trace_start(pool, trace_path));
-    pool_use(64, pool_attached_stream());
-
-    pool_reopen(NULL, &config);
-
-    read_file();
-    cr_assert(eq(sz, trace_read_back.event_count, 2));
-    FAILS(GP_ERR_INVALID_ARGUMENT, gp_trace_stop(pool, NULL));
-}
-
-/* By record_exit.c, since a test does not survive it. */
-static void exit_while_recording(const char *how)
-{
-    program_run run;
-    program_execute(&run, RECORD_EXIT, "'%s' %s", trace_path, how);
-    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
-    read_file();
-}
-
-Test(record, is_complete_once_the_process_has_exited)
-{
-    exit_while_recording("");
-
-    cr_assert(eq(sz, trace_read_back.event_count, 2000));
-}
-
-Test(record, is_complete_when_the_process_exits_while_threads_allocate)
-{
-    exit_while_recording("thread");
-
-    cr_assert(le(sz, 2000, trace_read_back.event_count));
-}
-
-static void in_child(int fd)
-{
-    char result = gp_trace_stop(pool, NULL) == GP_ERR_WRONG_PROCESS &&
-                          gp_trace_start(pool, "/dev/null") == GP_ERR_WRONG_PROCESS
-                      ? 'y'
-                      : 'n';
-    if (write(fd, &result, 1) != 1)
-        abort();
-    _exit(0);
-}
-
-Test(record, goes_on_in_the_parent_alone)
-{
-    cudaStream_t stream = pool_attached_stream();
-    int ends[2];
-    char result = 0;
-    GP(gp_trace_start(pool, trace_path));
-    pool_use(64, stream);
-    cr_assert(eq(int, pipe(ends), 0));
-
-    pid_t child = fork();
-    if (child == 0)
-        in_child(ends[1]);
-    cr_assert(eq(int, waitpid(child, NULL, 0), child));
-    cr_assert(eq(sz, (size_t)read(ends[0], &result, 1), 1));
-    pool_use(128, stream);
-    stop_and_read();
-
-    cr_assert(eq(chr, result, 'y'));
-    cr_assert(eq(sz, trace_read_back.event_count, 4));
-    trace_assert_event(2, 'a', 128, 0, 0);
 }

@@ -1,6 +1,5 @@
 /* A recording that is played back and recorded again is the same recording. */
-#include "pool_fixture.h"
-#include "trace_fixture.h"
+#include "record_fixture.h"
 
 #include "contender.h"
 #include "random.h"
@@ -161,13 +160,7 @@ static void close_all(void)
     (void)ignored;
 }
 
-static void open_all(void)
-{
-    pool_open();
-    trace_make_path();
-}
-
-Test(record_replay, reproduces_bytes_and_order, .init = open_all, .fini = close_all)
+Test(record_replay, reproduces_bytes_and_order, .init = record_open, .fini = close_all)
 {
     gp_trace_totals totals = {.struct_bytes = sizeof(totals)};
     bench_trace first;
