@@ -2,6 +2,7 @@
 #include "gp/pool.h"
 #include "direct.h"
 #include "error.h"
+#include "listen.h"
 #include "pool.h"
 #include "thread.h"
 #include "tiers.h"
@@ -35,50 +36,126 @@ static gp_request make_request(size_t bytes, size_t alignment, const gp_pool_con
     return gp_request_make(bytes, larger_alignment(alignment, config), config->large_bytes);
 }
 
-static gp_status alloc_captured(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
-                                cudaStream_t stream)
+static gp_status alloc_in_arena(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
+                                cudaStream_t stream, gp_trace_block *told)
 {
     const gp_request request = make_request(bytes, alignment, &pool->config);
-    gp_status status = pool->config.capture == GP_CAPTURE_ARENA
-                           ? gp_arenas_alloc(pool, ptr, &request, stream)
-                           : alloc_node(ptr, bytes, pool, stream);
+    told->tier = GP_TIER_ARENA;
+    told->block_bytes = request.bytes;
+    return gp_arenas_alloc(pool, ptr, &request, stream);
+}
+
+static gp_status alloc_as_node(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream,
+                               gp_trace_block *told)
+{
+    told->tier = GP_TIER_NODE;
+    told->block_bytes = bytes;
+    gp_status status = alloc_node(ptr, bytes, pool, stream);
     if (status == GP_OK)
-        (void)gp_counter_add_shared(&pool->captured.calls, 1);
+        gp_trace_mark(&pool->trace, GP_TRACE_NODE_ALLOC, bytes, NULL, stream);
     return status;
 }
 
-/* What every allocation past the hit ends with. */
-static gp_status hand_out(void **ptr, uintptr_t base, size_t bytes, gp_thread_cache *cache,
-                          cudaStream_t stream)
+static gp_status alloc_captured(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
+                                cudaStream_t stream)
 {
+    gp_trace_block told = {.asked_bytes = bytes, .stream = stream};
+    told.status = pool->config.capture == GP_CAPTURE_ARENA
+                      ? alloc_in_arena(ptr, bytes, alignment, pool, stream, &told)
+                      : alloc_as_node(ptr, bytes, pool, stream, &told);
+    if (told.status == GP_OK) {
+        told.address = *ptr;
+        (void)gp_counter_add_shared(&pool->captured.calls, 1);
+        gp_trace_alloc(&pool->trace, &told);
+    } else {
+        gp_trace_mark(&pool->trace, GP_TRACE_ALLOC_FAILED, bytes, NULL, stream);
+        gp_trace_alloc(
+            &pool->trace,
+            &(gp_trace_block){.status = told.status, .asked_bytes = bytes, .stream = stream});
+    }
+    return told.status;
+}
+
+/* A small block, or a large one of any alignment, and what every allocation past the hit ends
+ * with. */
+GP_ALWAYS_INLINE gp_status serve(void **ptr, const gp_request *request, gp_thread_cache *cache,
+                                 cudaStream_t stream, gp_tier *tier)
+{
+    const gp_target target = {.pool = cache->stream->pool, .cache = cache};
+    uintptr_t base;
+    gp_status status = gp_request_is_large(request)
+                           ? gp_tiers_alloc_large(cache, stream, request, &base, tier)
+                           : gp_tiers_alloc_small(&target, stream, request, &base, tier);
+    if (status != GP_OK)
+        return status;
     gp_tiers_settle(cache, stream);
-    if (cache->listener != NULL)
-        cache->listener->note_alloc((void *)base, bytes, stream);
     *ptr = (void *)base;
     return GP_OK;
 }
 
-static gp_status alloc_eager(void **ptr, size_t bytes, size_t alignment, const gp_target *target,
-                             cudaStream_t stream)
+static void tell(const void *ptr, const gp_request *request, size_t asked_bytes,
+                 const gp_thread_cache *cache, gp_trace_block *told)
 {
-    const gp_request request = make_request(bytes, alignment, &target->pool->config);
-    uintptr_t base;
-    gp_status status = gp_request_is_large(&request)
-                           ? gp_tiers_alloc_large(target->cache, stream, &request, &base)
-                           : gp_tiers_alloc_small(target, stream, &request, &base);
-    if (status != GP_OK)
-        return status;
+    told->asked_bytes = asked_bytes;
+    if (told->status == GP_OK) {
+        told->address = ptr;
+        told->block_bytes = request->bytes;
+    } else {
+        told->tier = GP_TIER_NONE;
+    }
+    gp_listen_alloc(cache, told);
+}
 
-    return hand_out(ptr, base, request.bytes, target->cache, stream);
+/* The same, for those who listen. */
+static GP_NOINLINE gp_status serve_heard(void **ptr, const gp_request *request, size_t asked_bytes,
+                                         gp_thread_cache *cache, cudaStream_t stream)
+{
+    gp_trace_block told = {.stream = stream};
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &cache->stream->pool->trace, GP_TRACE_ALLOC, asked_bytes,
+                      cache->stream, stream);
+    void *block = NULL;
+    told.status = serve(&block, request, cache, stream, &told.tier);
+    tell(block, request, asked_bytes, cache, &told);
+    gp_trace_end(&scope);
+    if (told.status == GP_OK)
+        *ptr = block;
+    return told.status;
+}
+
+GP_ALWAYS_INLINE gp_status alloc_eager(void **ptr, const gp_request *request, size_t asked_bytes,
+                                       gp_thread_cache *cache, cudaStream_t stream)
+{
+    gp_tier tier;
+    gp_status status = GP_UNLIKELY(gp_thread_cache_is_heard(cache))
+                           ? serve_heard(ptr, request, asked_bytes, cache, stream)
+                           : serve(ptr, request, cache, stream, &tier);
+    if (GP_UNLIKELY(status != GP_OK))
+        gp_trace_mark(&cache->stream->pool->trace, GP_TRACE_ALLOC_FAILED, asked_bytes,
+                      cache->stream, stream);
+    return status;
 }
 
 static gp_status alloc_direct(void **ptr, size_t bytes, size_t alignment, const gp_target *target,
                               cudaStream_t stream)
 {
-    uintptr_t base;
-    gp_status status = gp_direct_alloc(target, stream, bytes,
-                                       larger_alignment(alignment, &target->pool->config), &base);
-    return status == GP_OK ? hand_out(ptr, base, bytes, target->cache, stream) : status;
+    const gp_request request = {.bytes = bytes,
+                                .alignment = larger_alignment(alignment, &target->pool->config)};
+    gp_trace_block told = {.stream = stream, .tier = GP_TIER_NATIVE};
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &target->pool->trace, GP_TRACE_ALLOC, bytes, target->cache->stream,
+                      stream);
+    void *block = NULL;
+    told.status = gp_direct_alloc(target, stream, &request, &block);
+    if (gp_thread_cache_is_heard(target->cache))
+        tell(block, &request, bytes, target->cache, &told);
+    gp_trace_end(&scope);
+    if (told.status == GP_OK)
+        *ptr = block;
+    else
+        gp_trace_mark(&target->pool->trace, GP_TRACE_ALLOC_FAILED, bytes, target->cache->stream,
+                      stream);
+    return told.status;
 }
 
 static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
@@ -101,7 +178,8 @@ static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignme
         return alloc_captured(ptr, bytes, alignment, target.pool, stream);
     if (target.pool->config.pass_through)
         return alloc_direct(ptr, bytes, alignment, &target, stream);
-    return alloc_eager(ptr, bytes, alignment, &target, stream);
+    const gp_request request = make_request(bytes, alignment, &target.pool->config);
+    return alloc_eager(ptr, &request, bytes, target.cache, stream);
 }
 
 /* A large block, on a stream that this thread knows. */
@@ -113,17 +191,24 @@ static GP_NOINLINE gp_status alloc_large(void **ptr, size_t bytes, gp_thread_cac
         .alignment = cache->stream->pool->config.alignment,
         .size_class = GP_CLASS_LARGE,
     };
-    uintptr_t base;
-    gp_status status = gp_tiers_alloc_large(cache, stream, &request, &base);
-    return status == GP_OK ? hand_out(ptr, base, request.bytes, cache, stream) : status;
+    return alloc_eager(ptr, &request, bytes, cache, stream);
 }
 
-/* What some hits owe: the class is refilled before it is dry, a listener told. */
-static GP_NOINLINE gp_status after_hit(gp_thread_cache *cache, uint32_t size_class, void *block,
+/* What some hits owe: the class is refilled before it is dry, who listens told. */
+static GP_NOINLINE gp_status after_hit(gp_thread_cache *cache, size_t bytes, void *block,
                                        cudaStream_t stream)
 {
-    if (cache->listener != NULL)
-        cache->listener->note_alloc(block, gp_size_class_bytes(size_class), stream);
+    const uint32_t size_class = gp_size_class_of(bytes);
+    if (gp_thread_cache_is_heard(cache)) {
+        const gp_trace_block told = {
+            .address = block,
+            .asked_bytes = bytes,
+            .block_bytes = gp_size_class_bytes(size_class),
+            .stream = stream,
+            .tier = GP_TIER_L1,
+        };
+        gp_listen_alloc(cache, &told);
+    }
     gp_thread_cache_refill_low(cache, size_class);
     return GP_OK;
 }
@@ -145,8 +230,8 @@ static inline gp_status alloc(void **ptr, size_t bytes, gp_pool *pool, cudaStrea
     if (GP_UNLIKELY(hit == GP_MISS))
         return alloc_slow(ptr, bytes, 1, pool, stream);
     *ptr = (void *)base;
-    if (GP_UNLIKELY(hit == GP_HIT_LOW || cache->listener != NULL))
-        return after_hit(cache, size_class, (void *)base, stream);
+    if (GP_UNLIKELY(hit == GP_HIT_LOW || gp_thread_cache_is_heard(cache)))
+        return after_hit(cache, bytes, (void *)base, stream);
     return GP_OK;
 }
 

@@ -87,14 +87,24 @@ static size_t bytes_to_grow(const gp_commons_request *request, size_t step)
     return gp_round_up(request->bytes + slack, step);
 }
 
-static gp_status grow(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+static gp_status grow_by(gp_pool *pool, size_t bytes, const gp_commons_request *request,
+                         gp_span *piece)
 {
-    const size_t bytes = bytes_to_grow(request, pool->config.segment_bytes);
     const uint64_t high = gp_counter_get(&pool->global.reserved_ever_high);
     if (gp_global_tier_passes_peak(&pool->global, bytes) &&
         gp_release_down_to(pool, high > bytes ? high - bytes : 0))
         (void)gp_release_trim(pool, 0);
     return add_native(pool, bytes, request, piece);
+}
+
+static gp_status grow(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    const size_t bytes = bytes_to_grow(request, pool->config.segment_bytes);
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_GROW, bytes);
+    gp_status status = grow_by(pool, bytes, request, piece);
+    gp_trace_end(&scope);
+    return status;
 }
 
 /* One thread grows; whoever waited for it looks again first. */
@@ -111,7 +121,7 @@ static gp_status find_or_grow(gp_pool *pool, const gp_commons_request *request, 
 
 /* ---- when growth fails ---------------------------------------------------------------- */
 
-static bool wait_for_pending(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+static bool try_while_pending(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
     const uint64_t start = gp_clock_ns();
     do {
@@ -120,6 +130,15 @@ static bool wait_for_pending(gp_pool *pool, const gp_commons_request *request, g
         (void)sched_yield();
     } while (gp_share_is_pending(pool) && gp_clock_ns() - start < GP_PRESSURE_WAIT_NS);
     return false;
+}
+
+static bool wait_for_pending(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_OOM_WAIT, request->bytes);
+    const bool found = try_while_pending(pool, request, piece);
+    gp_trace_end(&scope);
+    return found;
 }
 
 static gp_status grow_at_last(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
@@ -141,7 +160,7 @@ static gp_status find_at_last(gp_pool *pool, const gp_commons_request *request, 
     return status;
 }
 
-static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+static gp_status climb(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
     gp_status status = find_at_last(pool, request, piece);
     for (int round = 0; gp_pressure_is_cause(status) && round < GP_PRESSURE_ROUNDS; round++) {
@@ -152,6 +171,15 @@ static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, 
     return gp_pressure_is_cause(status)
                ? gp_pressure_fail(pool, request->bytes, status, GP_PRESSURE_TRIED_ALL)
                : status;
+}
+
+static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
+{
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_OOM, request->bytes);
+    gp_status status = climb(pool, request, piece);
+    gp_trace_end(&scope);
+    return status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */
@@ -191,7 +219,10 @@ static gp_status find(gp_pool *pool, const gp_request *request, gp_span *piece)
 gp_status gp_arena_supply(gp_pool *pool, const gp_request *request, gp_span *piece)
 {
     gp_span found;
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_MISS, request->bytes);
     gp_status status = find(pool, request, &found);
+    gp_trace_end(&scope);
     if (status != GP_OK)
         return status;
     status = announce(pool, found);
@@ -202,6 +233,7 @@ gp_status gp_arena_supply(gp_pool *pool, const gp_request *request, gp_span *pie
     gp_page *page = gp_address_table_held(found.base);
     gp_page_set_large_bytes(page, found.bytes);
     gp_page_set_large(page, GP_STATE_PINNED);
+    gp_trace_mark(&pool->trace, GP_TRACE_ARENA_TAKE, found.bytes, NULL, NULL);
     *piece = found;
     return GP_OK;
 }

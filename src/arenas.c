@@ -3,6 +3,7 @@
 #include "address_table.h"
 #include "arena_supply.h"
 #include "error.h"
+#include "listen.h"
 #include "lock.h"
 #include "pool.h"
 #include "process.h"
@@ -236,16 +237,22 @@ gp_status gp_arenas_free(gp_pool *pool, void *ptr, cudaStream_t stream)
     if (status != GP_OK)
         return status;
 
+    gp_trace_block told = {.address = ptr, .stream = stream, .tier = GP_TIER_ARENA};
     gp_arena *arena;
     gp_arena_span *block;
     lock(&pool->arenas);
     status = find_live_locked(&pool->arenas, ptr, &arena, &block);
-    if (status == GP_OK)
+    if (status == GP_OK) {
+        told.block_bytes = block->bytes;
         give_locked(arena, block, &from);
+    }
     unlock(&pool->arenas);
-    if (status == GP_OK && from.capture_id != 0)
+    if (status != GP_OK)
+        return status;
+    if (from.capture_id != 0)
         (void)gp_counter_add_shared(&pool->captured.calls, 1);
-    return status;
+    gp_trace_free(&pool->trace, &told);
+    return GP_OK;
 }
 
 /* ---- the arena's owner ------------------------------------------------------------------ */
@@ -313,8 +320,9 @@ static void give_back(gp_arena *arena, gp_thread_cache *cache, cudaStream_t stre
     gp_pool *pool = cache->stream->pool;
     gp_span piece = {.base = 0, .bytes = 0};
     while (gp_arena_next_piece(arena, piece.base + piece.bytes, &piece)) {
-        if (cache->listener != NULL)
-            cache->listener->note_free((void *)piece.base, stream);
+        gp_trace_mark(&pool->trace, GP_TRACE_ARENA_GIVE, piece.bytes, cache->stream, stream);
+        if (gp_thread_cache_is_heard(cache))
+            gp_listen_free(cache, piece.base, piece.bytes, stream, GP_TIER_NONE);
         gp_page_set_large(gp_address_table_held(piece.base), GP_STATE_CACHED);
         gp_stats_sub_pinned(pool, piece.bytes);
         gp_stream_cache_give_large(cache->stream, piece);

@@ -12,6 +12,7 @@
 #define GP_LIKELY(condition) __builtin_expect(!!(condition), 1)
 #define GP_UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define GP_NOINLINE __attribute__((noinline))
+#define GP_ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* Keeps what threads write apart from what other threads write. */
 #define GP_CACHE_LINE 64

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "error.h"
 #include "guard.h"
+#include "listen.h"
 #include "order_watch.h"
 #include "paint.h"
 #include "pool.h"
@@ -188,25 +189,26 @@ static void count_alloc(gp_thread_counters *counters, size_t bytes)
     gp_thread_cache_count_alloc(counters, bytes);
 }
 
-gp_status gp_direct_alloc(const gp_target *target, cudaStream_t stream, size_t bytes,
-                          size_t alignment, uintptr_t *base)
+gp_status gp_direct_alloc(const gp_target *target, cudaStream_t stream, const gp_request *request,
+                          void **ptr)
 {
     const gp_direct_block like = {
-        .bytes = bytes,
+        .bytes = request->bytes,
         .stream_id = target->cache->stream->stream_id,
         .state = GP_DIRECT_LIVE,
     };
     gp_thread_counters *counters = target->cache->counters;
     gp_direct_block *block;
-    gp_status status = allocate_painted(target->pool, &like, alignment, stream, &block);
+    gp_status status = allocate_painted(target->pool, &like, request->alignment, stream, &block);
     if (status != GP_OK) {
         gp_counter_add(&counters->failures, 1);
         return status;
     }
-    *base = block->base;
+    *ptr = (void *)block->base;
     gp_direct_table_add(&target->pool->direct, block);
-    count_alloc(counters, bytes);
+    count_alloc(counters, request->bytes);
     collect_findings(target->pool);
+    gp_tiers_settle(target->cache, stream);
     return GP_OK;
 }
 
@@ -248,12 +250,14 @@ gp_status gp_direct_usable_size(gp_pool *pool, const void *ptr, size_t *bytes)
     return status;
 }
 
-gp_status gp_direct_base_of(gp_pool *pool, const void *ptr, uintptr_t *base)
+gp_status gp_direct_containing(gp_pool *pool, const void *ptr, uintptr_t *base, size_t *bytes)
 {
     gp_direct_block block;
     gp_status status = gp_direct_table_containing(&pool->direct, ptr, &block);
-    if (status == GP_OK)
+    if (status == GP_OK) {
         *base = block.base;
+        *bytes = block.bytes;
+    }
     return status;
 }
 
@@ -296,6 +300,9 @@ static gp_status end(gp_thread_cache *cache, gp_direct_block *block, gp_direct_s
         gp_direct_table_restore(&pool->direct, block, from);
         return status;
     }
+    if (gp_thread_cache_is_heard(cache))
+        gp_listen_free(cache, block->base, block->bytes, stream,
+                       from == GP_DIRECT_LIVE ? GP_TIER_NATIVE : GP_TIER_NONE);
     gp_thread_cache_count_free(cache->counters, block->bytes);
     block->freed_on = cache->stream->stream_id;
     gp_order_watch_free(pool, block, stream);
@@ -337,7 +344,9 @@ static gp_status park(gp_pool *pool, uintptr_t base, cudaStream_t stream)
         .stream_id = gp_thread_known_id(pool, stream),
     };
     gp_status status = gp_captured_blocks_park(&pool->captured, &parked);
-    if (status != GP_OK)
+    if (status == GP_OK)
+        gp_listen_parked(pool, base, parked.bytes, stream);
+    else
         gp_direct_table_restore(&pool->direct, block, GP_DIRECT_LIVE);
     return status;
 }

@@ -13,15 +13,16 @@
 #define GP_SRC_DIRECT_H
 
 #include "direct_table.h"
+#include "request.h"
 #include "thread.h"
 
 void gp_direct_init(gp_pool *pool);
 void gp_direct_destroy(gp_pool *pool);
 
-/* Serve a request for a stream that is live, eager and the target's. Statuses as
- * gp_alloc_async(). */
-gp_status gp_direct_alloc(const gp_target *target, cudaStream_t stream, size_t bytes,
-                          size_t alignment, uintptr_t *base);
+/* Serve a request, of just the bytes the caller asked for, on a stream that is live, eager and the
+ * target's. Statuses as gp_alloc_async(). */
+gp_status gp_direct_alloc(const gp_target *target, cudaStream_t stream, const gp_request *request,
+                          void **ptr);
 
 /* The pool that passes through and has a block around the address; NULL: there is none. */
 gp_pool *gp_direct_pool_of(const void *ptr);
@@ -29,11 +30,11 @@ gp_pool *gp_direct_pool_of(const void *ptr);
 /* Did the address lie in a block of such a pool that is free by now? */
 bool gp_direct_was_freed(const void *ptr);
 
-/* gp_free_async() and gp_usable_size() of an address in a block of the pool, and the start of the
- * live block that contains one. */
+/* gp_free_async() and gp_usable_size() of an address in a block of the pool, and the live block
+ * that contains one. */
 gp_status gp_direct_free(gp_pool *pool, void *ptr, cudaStream_t stream);
 gp_status gp_direct_usable_size(gp_pool *pool, const void *ptr, size_t *bytes);
-gp_status gp_direct_base_of(gp_pool *pool, const void *ptr, uintptr_t *base);
+gp_status gp_direct_containing(gp_pool *pool, const void *ptr, uintptr_t *base, size_t *bytes);
 
 /* A live, or a parked, block is freed on the cache's stream, about which the driver is not asked
  * again. Fails only if its recorded uses cannot be waited for, and then it is as it was. */

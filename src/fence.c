@@ -5,10 +5,11 @@
 #include "error.h"
 #include "visible_order.h"
 
-void gp_fence_store_init(gp_fence_store *store, gp_backend *backend)
+void gp_fence_store_init(gp_fence_store *store, gp_backend *backend, gp_trace *trace)
 {
     store->pool = NULL;
     store->backend = backend;
+    store->trace = trace;
     store->spare = NULL;
 }
 
@@ -123,5 +124,6 @@ gp_status gp_fence_wait(gp_fence_store *store, gp_fence *fence, cudaStream_t str
 gp_status gp_fence_order(gp_fence_store *store, const gp_fence *fence, cudaStream_t stream)
 {
     (void)gp_counter_add_shared(&store->waits, 1);
+    gp_trace_mark(store->trace, GP_TRACE_STREAM_WAIT, 0, NULL, stream);
     return store->backend->ops->stream_wait(store->backend, stream, fence->event);
 }

@@ -11,6 +11,7 @@
 #include "backend.h"
 #include "counter.h"
 #include "lock.h"
+#include "trace.h"
 
 typedef struct gp_fence {
     gp_native_event event;
@@ -25,12 +26,13 @@ typedef struct gp_fence {
 typedef struct gp_fence_store {
     gp_pool *pool; /* Whose order tools are to see; NULL: none. */
     gp_backend *backend;
-    gp_lock lock; /* Leaf lock: nothing is called under it. */
+    gp_trace *trace; /* Whose sinks hear of waits. */
+    gp_lock lock;    /* Leaf lock: nothing is called under it. */
     gp_fence *spare;
     gp_counter records, queries, waits;
 } gp_fence_store;
 
-void gp_fence_store_init(gp_fence_store *store, gp_backend *backend);
+void gp_fence_store_init(gp_fence_store *store, gp_backend *backend, gp_trace *trace);
 
 /* Destroy the spare fences and their events. None may be referenced any more. */
 void gp_fence_store_destroy(gp_fence_store *store);

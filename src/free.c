@@ -5,6 +5,7 @@
 #include "block.h"
 #include "direct.h"
 #include "error.h"
+#include "listen.h"
 #include "pool.h"
 #include "registry.h"
 #include "thread.h"
@@ -22,7 +23,13 @@ static bool has_captured(gp_pool *pool, const void *ptr)
 static gp_status free_captured(gp_pool *pool, void *ptr, cudaStream_t stream)
 {
     (void)gp_counter_add_shared(&pool->captured.calls, 1);
-    return pool->backend->ops->free(pool->backend, ptr, stream);
+    gp_status status = pool->backend->ops->free(pool->backend, ptr, stream);
+    if (status != GP_OK)
+        return status;
+    const gp_trace_block told = {.address = ptr, .stream = stream, .tier = GP_TIER_NODE};
+    gp_trace_mark(&pool->trace, GP_TRACE_NODE_FREE, 0, NULL, stream);
+    gp_trace_free(&pool->trace, &told);
+    return GP_OK;
 }
 
 static gp_status refuse_second(const gp_block *block)
@@ -50,6 +57,7 @@ static gp_status park(const gp_block *block, cudaStream_t stream)
         return status;
     }
     gp_process_bump_epoch();
+    gp_listen_parked(pool, block->slot.base, block->bytes, stream);
     return GP_OK;
 }
 
@@ -111,13 +119,13 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
     gp_pool *pool = block->pool;
     gp_use *use = gp_use_table_take(&pool->uses, block->slot.base);
     if (use == NULL) {
-        gp_thread_cache_free_block(target->cache, block->slot, block->bytes, stream);
+        gp_thread_cache_free_block(target->cache, block->slot, block->bytes, stream, GP_TIER_L2);
         return GP_OK;
     }
 
     gp_batch *batch = fence_uses(pool, use, target, stream);
     if (batch != NULL) {
-        gp_thread_cache_end_block(target->cache, block->slot, block->bytes, stream);
+        gp_thread_cache_end_block(target->cache, block->slot, block->bytes, stream, GP_TIER_WAITED);
         send_used_home(block, batch, target);
     } else {
         /* The way that needs no event of its own. */
@@ -126,10 +134,26 @@ static gp_status free_used(const gp_block *block, const gp_target *target, cudaS
             gp_use_table_put_back(&pool->uses, &pool->fences, use);
             return status;
         }
-        gp_thread_cache_free_block(target->cache, block->slot, block->bytes, stream);
+        gp_thread_cache_free_block(target->cache, block->slot, block->bytes, stream,
+                                   GP_TIER_WAITED);
     }
     gp_use_free(use, &pool->fences);
     return GP_OK;
+}
+
+static gp_status free_eager(const gp_block *block, const gp_target *target, cudaStream_t stream)
+{
+    gp_status status = GP_OK;
+    if (!gp_record_claim(block->slot.record, GP_STATE_CACHED))
+        return refuse_second(block);
+    if ((block->value & GP_RECORD_USED) != 0)
+        status = free_used(block, target, stream);
+    else
+        gp_thread_cache_free_block(target->cache, block->slot, block->bytes, stream, GP_TIER_L2);
+    if (status != GP_OK)
+        gp_record_set(block->slot.record, block->value);
+    gp_tiers_settle(target->cache, stream);
+    return status;
 }
 
 static gp_status free_found(const gp_block *block, cudaStream_t stream)
@@ -140,16 +164,11 @@ static gp_status free_found(const gp_block *block, cudaStream_t stream)
         return status;
     if (target.cache == NULL)
         return park(block, stream);
-
-    if (!gp_record_claim(block->slot.record, GP_STATE_CACHED))
-        return refuse_second(block);
-    if ((block->value & GP_RECORD_USED) != 0)
-        status = free_used(block, &target, stream);
-    else
-        gp_thread_cache_free_block(target.cache, block->slot, block->bytes, stream);
-    if (status != GP_OK)
-        gp_record_set(block->slot.record, block->value);
-    gp_tiers_settle(target.cache, stream);
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &target.pool->trace, GP_TRACE_FREE, block->bytes,
+                      target.cache->stream, stream);
+    status = free_eager(block, &target, stream);
+    gp_trace_end(&scope);
     return status;
 }
 
@@ -180,11 +199,15 @@ static GP_NOINLINE gp_status free_large(gp_page *page, uintptr_t base, gp_thread
     const size_t bytes = gp_page_large_bytes(page);
     if (GP_UNLIKELY(!gp_record_claim(&page->large, GP_STATE_CACHED)))
         return free_slow((void *)base, stream);
-    if (cache->listener != NULL)
-        cache->listener->note_free((void *)base, stream);
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &cache->stream->pool->trace, GP_TRACE_FREE, bytes, cache->stream,
+                      stream);
+    if (gp_thread_cache_is_heard(cache))
+        gp_listen_free(cache, base, bytes, stream, GP_TIER_L2);
     gp_thread_cache_count_free(cache->counters, bytes);
     gp_stream_cache_give_large(cache->stream, (gp_span){.base = base, .bytes = bytes});
     gp_tiers_settle(cache, stream);
+    gp_trace_end(&scope);
     return GP_OK;
 }
 
@@ -237,7 +260,7 @@ gp_status gp_usable_size(const void *ptr, size_t *bytes)
 
 /* ---- uses on other streams ------------------------------------------------------------------- */
 
-static gp_status record_use(gp_pool *pool, uintptr_t base, cudaStream_t stream)
+static gp_status record_use(gp_pool *pool, uintptr_t base, size_t bytes, cudaStream_t stream)
 {
     gp_target target;
     gp_status status = gp_thread_target(pool, stream, &target);
@@ -251,16 +274,17 @@ static gp_status record_use(gp_pool *pool, uintptr_t base, cudaStream_t stream)
     status = gp_fence_record(fences, stream, target.cache->stream->stream_id, 0, &fence);
     if (status == GP_OK)
         status = gp_use_table_add(&pool->uses, fences, base, fence);
-    if (status == GP_OK && target.cache->listener != NULL)
-        target.cache->listener->note_use((void *)base, stream);
+    if (status == GP_OK && gp_thread_cache_is_heard(target.cache))
+        gp_listen_use(target.cache, base, bytes, stream);
     return status;
 }
 
 static gp_status record_use_direct(gp_pool *pool, void *ptr, cudaStream_t stream)
 {
     uintptr_t base;
-    gp_status status = gp_direct_base_of(pool, ptr, &base);
-    return status == GP_OK ? record_use(pool, base, stream) : status;
+    size_t bytes;
+    gp_status status = gp_direct_containing(pool, ptr, &base, &bytes);
+    return status == GP_OK ? record_use(pool, base, bytes, stream) : status;
 }
 
 gp_status gp_record_use(void *ptr, cudaStream_t stream)
@@ -275,7 +299,7 @@ gp_status gp_record_use(void *ptr, cudaStream_t stream)
     gp_block block;
     status = gp_block_containing(ptr, &block);
     if (status == GP_OK)
-        status = record_use(block.pool, block.slot.base, stream);
+        status = record_use(block.pool, block.slot.base, block.bytes, stream);
     if (status == GP_OK)
         atomic_fetch_or_explicit(block.slot.record, GP_RECORD_USED, memory_order_relaxed);
     return status;

@@ -13,10 +13,11 @@
  * makes what takes microseconds take milliseconds. */
 #define WAIT_NS 100000000
 
-gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
-                              size_t max_bytes)
+gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, gp_trace *trace,
+                              cudaMemPool_t given, size_t max_bytes)
 {
     tier->backend = backend;
+    tier->trace = trace;
     tier->max_bytes = max_bytes == 0 ? SIZE_MAX : max_bytes;
     tier->owns_native = given == NULL;
     tier->native = given;
@@ -33,16 +34,25 @@ gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMem
 
 /* ---- growth ---------------------------------------------------------------- */
 
+static void wait_for_growth(gp_global_tier *tier)
+{
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_GROW_WAIT, 0);
+    gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
+    while (tier->growing)
+        (void)pthread_cond_wait(&tier->grown, &tier->lock);
+    gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
+    gp_trace_end(&scope);
+}
+
 bool gp_global_tier_begin_growth(gp_global_tier *tier)
 {
     gp_mutex_lock(&tier->lock, GP_RANK_ALONE);
-    bool mine = !tier->growing;
-    if (mine)
-        tier->growing = true;
-    else
-        while (tier->growing)
-            (void)pthread_cond_wait(&tier->grown, &tier->lock);
+    const bool mine = !tier->growing;
+    tier->growing = true;
     gp_mutex_unlock(&tier->lock, GP_RANK_ALONE);
+    if (!mine)
+        wait_for_growth(tier);
     return mine;
 }
 
@@ -80,9 +90,12 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
         return refuse_past_limit(tier, bytes);
 
     void *native = NULL;
+    gp_trace_scope scope;
     (void)gp_counter_add_shared(&tier->allocs, 1);
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_ALLOC, bytes);
     gp_status status =
         tier->backend->ops->alloc(tier->backend, &native, bytes, tier->native, stream);
+    gp_trace_end(&scope);
     if (status != GP_OK)
         return status;
 
@@ -97,8 +110,11 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
 /* The segment has no memory any more once that succeeds. */
 static gp_status native_free(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
 {
+    gp_trace_scope scope;
     (void)gp_counter_add_shared(&tier->frees, 1);
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_FREE, segment->native_bytes);
     gp_status status = tier->backend->ops->free(tier->backend, segment->native, stream);
+    gp_trace_end(&scope);
     if (status == GP_OK)
         segment->native = NULL;
     return status;
@@ -296,7 +312,7 @@ bool gp_global_tier_wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
     return idle;
 }
 
-bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream)
+static bool wait_until_done(gp_global_tier *tier, cudaStream_t own_stream)
 {
     if (tier->follows_others)
         return gp_global_tier_wait_briefly(tier, own_stream);
@@ -305,10 +321,24 @@ bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream)
     return status == GP_OK && complete;
 }
 
+bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream)
+{
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_WAIT, 0);
+    const bool complete = wait_until_done(tier, own_stream);
+    gp_trace_end(&scope);
+    return complete;
+}
+
 gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep)
 {
+    gp_trace_scope scope;
     (void)gp_counter_add_shared(&tier->trims, 1);
-    return tier->backend->ops->pool_trim(tier->backend, tier->native, min_bytes_to_keep);
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_TRIM, min_bytes_to_keep);
+    gp_status status =
+        tier->backend->ops->pool_trim(tier->backend, tier->native, min_bytes_to_keep);
+    gp_trace_end(&scope);
+    return status;
 }
 
 /* ---- the end ---------------------------------------------------------------- */

@@ -9,9 +9,11 @@
 #include "backend.h"
 #include "counter.h"
 #include "segment.h"
+#include "trace.h"
 
 typedef struct gp_global_tier {
     gp_backend *backend;
+    gp_trace *trace;
     cudaMemPool_t native;
     bool owns_native;
     size_t max_bytes; /* SIZE_MAX: no limit. */
@@ -32,8 +34,8 @@ typedef struct gp_global_tier {
     bool follows_others; /* It waits for other streams: gp_pool_config.visible_order. */
 } gp_global_tier;
 
-gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
-                              size_t max_bytes);
+gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, gp_trace *trace,
+                              cudaMemPool_t given, size_t max_bytes);
 void gp_global_tier_destroy(gp_global_tier *tier);
 
 /* Become the one thread that grows. False: somebody else did, and is done; look

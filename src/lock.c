@@ -74,4 +74,15 @@ void gp_lock_order_leave(gp_lock_rank rank)
     held &= ~bit_of(rank);
 }
 
+/* As if the thread held the last of all, after which none may be taken. */
+void gp_lock_order_forbid(void)
+{
+    gp_lock_order_enter(GP_RANK_ALONE);
+}
+
+void gp_lock_order_allow(void)
+{
+    gp_lock_order_leave(GP_RANK_ALONE);
+}
+
 #endif

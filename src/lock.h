@@ -42,6 +42,10 @@ typedef enum gp_lock_rank {
 #if GP_CHECKS >= 2
 void gp_lock_order_enter(gp_lock_rank rank);
 void gp_lock_order_leave(gp_lock_rank rank);
+
+/* Between the two the thread is in a function of the user's: it holds no lock and takes none. */
+void gp_lock_order_forbid(void);
+void gp_lock_order_allow(void);
 #else
 static inline void gp_lock_order_enter(gp_lock_rank rank)
 {
@@ -51,6 +55,14 @@ static inline void gp_lock_order_enter(gp_lock_rank rank)
 static inline void gp_lock_order_leave(gp_lock_rank rank)
 {
     (void)rank;
+}
+
+static inline void gp_lock_order_forbid(void)
+{
+}
+
+static inline void gp_lock_order_allow(void)
+{
 }
 #endif
 

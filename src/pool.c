@@ -38,8 +38,9 @@ static gp_status build_parts(gp_pool *pool)
     gp_status status = open_device(pool);
     if (status != GP_OK)
         return status;
-    status = gp_global_tier_init(&pool->global, pool->backend, pool->config.native_pool,
-                                 pool->config.max_bytes);
+    gp_trace_init(&pool->trace, pool);
+    status = gp_global_tier_init(&pool->global, pool->backend, &pool->trace,
+                                 pool->config.native_pool, pool->config.max_bytes);
     if (status != GP_OK)
         goto close_device;
     pool->global.follows_others = pool->config.visible_order;
@@ -53,7 +54,7 @@ static gp_status build_parts(gp_pool *pool)
     if (status != GP_OK)
         goto destroy_chunks;
 
-    gp_fence_store_init(&pool->fences, pool->backend);
+    gp_fence_store_init(&pool->fences, pool->backend, &pool->trace);
     pool->fences.pool = pool->config.visible_order ? pool : NULL;
     gp_page_store_init(&pool->pages);
     gp_use_table_init(&pool->uses);
@@ -146,6 +147,8 @@ static void drop_streams(gp_pool *pool)
 
 void gp_pool_tear_down(gp_pool *pool)
 {
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_POOL_DESTROY, 0);
     drop_threads(pool);
     gp_release_everything(pool);
     gp_readbacks_destroy(pool);
@@ -163,6 +166,8 @@ void gp_pool_tear_down(gp_pool *pool)
     gp_fence_store_destroy(&pool->fences);
     gp_batch_store_destroy(&pool->batches);
     gp_global_tier_destroy(&pool->global);
+    gp_trace_end(&scope);
+    gp_trace_destroy(&pool->trace);
     pool->backend->ops->close(pool->backend);
     (void)pthread_mutex_destroy(&pool->revocation);
     free(pool);

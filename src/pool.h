@@ -23,6 +23,7 @@
 #include "stream_cache.h"
 #include "stream_registry.h"
 #include "thread_counters.h"
+#include "trace.h"
 #include "use_table.h"
 
 struct gp_pool {
@@ -31,6 +32,7 @@ struct gp_pool {
     gp_policy_ops policy;
     gp_backend *backend;
     bool is_default;
+    gp_trace trace; /* Changes, by itself: trace.h. */
 
     gp_global_tier global;
     gp_commons large;  /* For large blocks. */

@@ -13,8 +13,11 @@ bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing)
         return false;
     /* The callback's own calls may set this thread's error. */
     const int native = gp_last_native_error();
+    gp_trace_scope scope;
     asking = true;
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_PRESSURE, bytes_missing);
     const bool relieved = pool->config.on_pressure(pool->config.pressure_user, pool, bytes_missing);
+    gp_trace_end(&scope);
     asking = false;
     gp_error_set_native(native);
     return relieved;

@@ -50,10 +50,9 @@ gp_status gp_release_trim(gp_pool *pool, size_t min_bytes_to_keep)
     return gp_global_tier_trim(&pool->global, min_bytes_to_keep);
 }
 
-bool gp_release_down_to(gp_pool *pool, uint64_t target)
+static bool release_down_to(gp_pool *pool, uint64_t target)
 {
-    bool released =
-        gp_counter_get(&pool->global.reserved) > target && gp_global_tier_give_kept(&pool->global);
+    bool released = gp_global_tier_give_kept(&pool->global);
     while (gp_counter_get(&pool->global.reserved) > target) {
         gp_segment *segment = gp_commons_remove_segment(&pool->large);
         if (segment == NULL)
@@ -64,6 +63,17 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target)
             break;
         released = true;
     }
+    return released;
+}
+
+bool gp_release_down_to(gp_pool *pool, uint64_t target)
+{
+    if (gp_counter_get(&pool->global.reserved) <= target)
+        return false;
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_RELEASE, target);
+    const bool released = release_down_to(pool, target);
+    gp_trace_end(&scope);
     return released;
 }
 

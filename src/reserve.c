@@ -54,7 +54,7 @@ static void give(void *ptr, gp_thread_cache *cache, cudaStream_t stream)
     if (cache->stream->pool->config.pass_through)
         (void)gp_direct_give(cache, (uintptr_t)ptr, stream);
     else if (gp_block_at(ptr, &block) == GP_OK)
-        gp_thread_cache_free_block(cache, block.slot, block.bytes, stream);
+        gp_thread_cache_free_block(cache, block.slot, block.bytes, stream, GP_TIER_L2);
 }
 
 static void free_list(reserved_block *list, gp_thread_cache *cache, cudaStream_t stream)
@@ -100,8 +100,11 @@ gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream, const gp_reserve_e
         return status;
 
     reserved_block *list = NULL;
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &pool->trace, GP_TRACE_RESERVE, count, target.cache->stream, stream);
     status = take_plan(pool, stream, plan, count, &list);
     free_list(list, target.cache, stream);
     gp_tiers_settle(target.cache, stream);
+    gp_trace_end(&scope);
     return status;
 }

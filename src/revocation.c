@@ -29,6 +29,8 @@ static void flush_and_restore(gp_thread_cache *cache)
 
 void gp_revocation_flush_all(gp_pool *pool)
 {
+    gp_trace_scope scope;
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_FLUSH_ALL, 0);
     /* The registry's lock keeps the caches from coming and going; an owner that
      * waits for the revocation holds no lock. */
     gp_registry_lock();
@@ -38,4 +40,5 @@ void gp_revocation_flush_all(gp_pool *pool)
     for_each(pool, flush_and_restore);
     gp_mutex_unlock(&pool->revocation, GP_RANK_REVOCATION);
     gp_registry_unlock();
+    gp_trace_end(&scope);
 }

@@ -175,6 +175,24 @@ static void add_native(gp_pool *pool, gp_pool_stats *stats)
     }
 }
 
+void gp_stats_sample(gp_pool *pool, gp_trace_sample *sample)
+{
+    gp_thread_counters sum;
+    gp_stats_sum(pool, &sum);
+    const uint64_t live = live_of(pool, &sum);
+    const uint64_t reserved = gp_counter_get(&pool->global.reserved);
+    const uint64_t misses = gp_counter_get(&sum.l1_misses);
+    *sample = (gp_trace_sample){
+        .struct_bytes = sizeof(*sample),
+        .live_bytes = live,
+        .cached_bytes = reserved > live ? reserved - live : 0,
+        .reserved_bytes = reserved,
+        .requests = gp_counter_get(&sum.requests),
+        .l1_hits = gp_counter_get(&sum.requests) - misses,
+        .l2_hits = misses - gp_counter_get(&sum.shared_hits) - gp_counter_get(&sum.l3_hits),
+    };
+}
+
 /* ---- the calls ------------------------------------------------------------------ */
 
 static void fill(gp_pool *pool, gp_pool_stats *stats)

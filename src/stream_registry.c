@@ -451,5 +451,7 @@ gp_status gp_stream_registry_set_capturing(gp_pool *pool, cudaStream_t stream, b
     gp_stream_cache_unlock(cache);
     gp_process_bump_epoch();
     wait_for_pins(cache);
+    gp_trace_mark(&pool->trace, capturing ? GP_TRACE_CAPTURE_BEGIN : GP_TRACE_CAPTURE_END, 0, cache,
+                  stream);
     return GP_OK;
 }

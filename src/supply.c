@@ -24,6 +24,14 @@
  * costs every thread its cache. */
 #define SQUEEZE_SHARE 16
 
+static void begin(gp_trace_scope *scope, const gp_supply *supply, gp_trace_kind kind, size_t bytes)
+{
+    scope->trace = NULL;
+    if (!supply->quiet)
+        gp_trace_begin_on(scope, &supply->cache->pool->trace, kind, bytes, supply->cache,
+                          supply->stream);
+}
+
 /* ---- without growth ------------------------------------------------------------- */
 
 static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
@@ -59,34 +67,52 @@ static bool take_common(const gp_supply *supply, const gp_fit *fit, gp_span *spa
     return gp_share_leave(cache, supply->stream) && take_commons(supply, fit, span);
 }
 
-static bool take_shared(const gp_supply *supply, const gp_fit *fit, gp_span *span)
+static bool borrow(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
-    gp_pool *pool = supply->cache->pool;
-    switch (pool->config.share) {
-    case GP_SHARE_NEVER:
+    if (!gp_share_borrow(supply->cache, supply->stream, fit, span))
         return false;
-    case GP_SHARE_COMPLETED:
-        return gp_share_reclaim_others(supply->cache, fit, span);
-    default:
-        return gp_share_reclaim_others(supply->cache, fit, span) ||
-               gp_share_borrow(supply->cache, supply->stream, fit, span);
-    }
+    *tier = GP_TIER_WAITED;
+    return true;
 }
 
-static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                     gp_supply_source *source)
+static bool take_of_others(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
-    *source = GP_SUPPLY_OWN;
+    const gp_share_mode mode = supply->cache->pool->config.share;
+    if (mode == GP_SHARE_NEVER)
+        return false;
+    *tier = GP_TIER_SHARED;
+    return gp_share_reclaim_others(supply->cache, fit, span) ||
+           (mode == GP_SHARE_WAIT && borrow(supply, fit, span, tier));
+}
+
+static bool take_shared(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
+{
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_SHARE, fit->bytes);
+    const bool found = take_of_others(supply, fit, span, tier);
+    gp_trace_end(&scope);
+    return found;
+}
+
+static bool join_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
+{
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_JOIN, fit->bytes);
+    const bool found = gp_stream_cache_join_own(supply->cache, fit, span);
+    gp_trace_end(&scope);
+    return found;
+}
+
+static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
+{
+    *tier = GP_TIER_L2;
     if (take_own(supply, fit, span))
         return true;
-    *source = GP_SUPPLY_SHARED;
+    *tier = GP_TIER_SHARED;
     if (take_common(supply, fit, span))
         return true;
-    *source = GP_SUPPLY_OWN;
-    if (gp_stream_cache_join_own(supply->cache, fit, span))
-        return true;
-    *source = GP_SUPPLY_SHARED;
-    return take_shared(supply, fit, span);
+    *tier = GP_TIER_L2;
+    return join_own(supply, fit, span) || take_shared(supply, fit, span, tier);
 }
 
 /* ---- growth ---------------------------------------------------------------------- */
@@ -158,24 +184,27 @@ static uint64_t ceiling_for(const gp_global_tier *global, size_t bytes)
 }
 
 /* What streams keep for themselves joins the commons, as far as the device is past it. */
-static bool gather(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                   gp_supply_source *source)
+static bool gather(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
     (void)gp_share_reclaim(supply->cache, true, supply->stream);
     if (supply->cache->pool->config.share != GP_SHARE_NEVER)
         gp_share_reclaim_all(supply->cache->pool);
-    return take_any(supply, fit, span, source);
+    return take_any(supply, fit, span, tier);
 }
 
 /* It may be what streams keep that keeps a request from fitting, or what threads keep, which is
  * asked last: all of them have to fetch theirs again. */
-static bool squeeze(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                    gp_supply_source *source)
+static bool squeeze(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
-    if (gather(supply, fit, span, source))
-        return true;
-    gp_revocation_flush_all(supply->cache->pool);
-    return gather(supply, fit, span, source);
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_SQUEEZE, fit->bytes);
+    bool found = gather(supply, fit, span, tier);
+    if (!found) {
+        gp_revocation_flush_all(supply->cache->pool);
+        found = gather(supply, fit, span, tier);
+    }
+    gp_trace_end(&scope);
+    return found;
 }
 
 /* What lies wholly free goes back first, so that memory is not held twice in pieces of the
@@ -201,44 +230,64 @@ static size_t bytes_to_grow(const gp_fit *fit)
     return fit->bytes + (fit->alignment > GP_PAGE_BYTES ? fit->alignment : 0);
 }
 
-static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                      gp_supply_source *source)
+static gp_status grow_by(const gp_supply *supply, size_t bytes, const gp_fit *fit, gp_span *span,
+                         gp_tier *tier)
 {
     gp_pool *pool = supply->cache->pool;
     gp_global_tier *global = &pool->global;
-    size_t bytes = gp_round_up(bytes_to_grow(fit), pool->config.segment_bytes);
     uint64_t ceiling = ceiling_for(global, bytes);
-    if (gp_share_reclaim(supply->cache, true, supply->stream) &&
-        take_any(supply, fit, span, source))
+    if (gp_share_reclaim(supply->cache, true, supply->stream) && take_any(supply, fit, span, tier))
         return GP_OK;
     if (gp_counter_get(&global->reserved) + bytes > ceiling) {
-        if (squeeze(supply, fit, span, source)) {
+        if (squeeze(supply, fit, span, tier)) {
             (void)gp_counter_add_shared(&global->slack, bytes / SQUEEZE_SHARE);
             return GP_OK;
         }
         make_room(pool, ceiling, bytes);
     }
-    *source = GP_SUPPLY_GROWN;
+    *tier = GP_TIER_NATIVE;
     return add_native(supply, bytes, fit, span);
+}
+
+static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
+{
+    const size_t bytes = gp_round_up(bytes_to_grow(fit), supply->cache->pool->config.segment_bytes);
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_GROW, bytes);
+    gp_status status = grow_by(supply, bytes, fit, span, tier);
+    gp_trace_end(&scope);
+    return status;
 }
 
 /* ---- when growth fails -------------------------------------------------------------- */
 
 /* Work that is under way may leave what is needed. */
-static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                             gp_supply_source *source)
+static bool try_while_pending(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                              gp_tier *tier)
 {
     const uint64_t start = gp_clock_ns();
     do {
         /* Also of the stream itself: what it left unasked cannot go back before. */
         if (gp_share_has_user(supply->cache->pool))
             (void)gp_share_reclaim(supply->cache, true, supply->stream);
-        if (take_any(supply, fit, span, source))
+        if (take_any(supply, fit, span, tier))
             return true;
         (void)sched_yield();
     } while (gp_share_is_pending(supply->cache->pool) &&
              gp_clock_ns() - start < GP_PRESSURE_WAIT_NS);
     return false;
+}
+
+static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                             gp_tier *tier)
+{
+    gp_supply quiet = *supply;
+    quiet.quiet = true;
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_OOM_WAIT, fit->bytes);
+    const bool found = try_while_pending(&quiet, fit, span, tier);
+    gp_trace_end(&scope);
+    return found;
 }
 
 static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span)
@@ -254,47 +303,56 @@ static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
 
 /* One thread grows; whoever waited for it looks everywhere again first. */
 static gp_status find_or_grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                              gp_supply_source *source)
+                              gp_tier *tier)
 {
     gp_global_tier *global = &supply->cache->pool->global;
     for (;;) {
-        if (take_any(supply, fit, span, source))
+        if (take_any(supply, fit, span, tier))
             return GP_OK;
         if (gp_global_tier_begin_growth(global))
             break;
     }
-    gp_status status = grow(supply, fit, span, source);
+    gp_status status = grow(supply, fit, span, tier);
     gp_global_tier_end_growth(global);
     return status;
 }
 
 static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                              gp_supply_source *source)
+                              gp_tier *tier)
 {
     gp_global_tier *global = &supply->cache->pool->global;
     gp_revocation_flush_all(supply->cache->pool);
     do {
-        if (wait_for_pending(supply, fit, span, source))
+        if (wait_for_pending(supply, fit, span, tier))
             return GP_OK;
     } while (!gp_global_tier_begin_growth(global));
     gp_status status = grow_at_last(supply, fit, span);
     gp_global_tier_end_growth(global);
-    *source = GP_SUPPLY_GROWN;
+    *tier = GP_TIER_NATIVE;
     return status;
 }
 
-static gp_status find_in_need(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                              gp_supply_source *source)
+static gp_status climb(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
-    gp_status status = find_at_last(supply, fit, span, source);
+    gp_status status = find_at_last(supply, fit, span, tier);
     for (int round = 0; gp_pressure_is_cause(status) && round < GP_PRESSURE_ROUNDS; round++) {
         if (!gp_pressure_relieve(supply->cache->pool, fit->bytes))
             break;
-        status = find_at_last(supply, fit, span, source);
+        status = find_at_last(supply, fit, span, tier);
     }
     return gp_pressure_is_cause(status)
                ? gp_pressure_fail(supply->cache->pool, fit->bytes, status, GP_PRESSURE_TRIED_ALL)
                : status;
+}
+
+static gp_status find_in_need(const gp_supply *supply, const gp_fit *fit, gp_span *span,
+                              gp_tier *tier)
+{
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_OOM, fit->bytes);
+    gp_status status = climb(supply, fit, span, tier);
+    gp_trace_end(&scope);
+    return status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */
@@ -309,23 +367,27 @@ static void make_block(const gp_supply *supply, gp_span span)
 }
 
 static GP_NOINLINE gp_status find_large(const gp_supply *supply, const gp_fit *fit, gp_span *span,
-                                        gp_supply_source *source)
+                                        gp_tier *tier)
 {
-    gp_status status = find_or_grow(supply, fit, span, source);
-    return gp_pressure_is_cause(status) ? find_in_need(supply, fit, span, source) : status;
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_MISS, fit->bytes);
+    gp_status status = find_or_grow(supply, fit, span, tier);
+    if (gp_pressure_is_cause(status))
+        status = find_in_need(supply, fit, span, tier);
+    gp_trace_end(&scope);
+    return status;
 }
 
 /* The first two rungs by themselves: they serve nearly all. */
-gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *block,
-                          gp_supply_source *source)
+gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *block, gp_tier *tier)
 {
-    *source = GP_SUPPLY_OWN;
+    *tier = GP_TIER_L2;
     if (gp_stream_cache_take_exact(supply->cache, fit, block))
         return GP_OK;
 
-    *source = GP_SUPPLY_SHARED;
+    *tier = GP_TIER_SHARED;
     if (!take_commons(supply, fit, block)) {
-        gp_status status = find_large(supply, fit, block, source);
+        gp_status status = find_large(supply, fit, block, tier);
         if (status != GP_OK)
             return status;
     }
@@ -341,21 +403,36 @@ static size_t least_chunk(const gp_request *request)
     return least;
 }
 
-gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
-                          bool *found, gp_supply_source *source)
+static gp_fit chunk_fit(const gp_supply *supply, size_t least)
 {
     size_t twice = 2 * supply->cache->pool->config.large_bytes;
     size_t chunk = twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
-    size_t least = least_chunk(request);
-    gp_fit fit = {
+    return (gp_fit){
         .bytes = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};
+}
 
-    gp_span span;
-    gp_status status = find_or_grow(supply, &fit, &span, source);
+/* fit->bytes becomes `least` if there is no more. */
+static gp_status find_chunk(const gp_supply *supply, size_t least, gp_fit *fit, gp_span *span,
+                            gp_tier *tier)
+{
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_MISS, fit->bytes);
+    gp_status status = find_or_grow(supply, fit, span, tier);
     if (gp_pressure_is_cause(status)) {
-        fit.bytes = least;
-        status = find_in_need(supply, &fit, &span, source);
+        fit->bytes = least;
+        status = find_in_need(supply, fit, span, tier);
     }
+    gp_trace_end(&scope);
+    return status;
+}
+
+gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                          bool *found, gp_tier *tier)
+{
+    const size_t least = least_chunk(request);
+    gp_fit fit = chunk_fit(supply, least);
+    gp_span span;
+    gp_status status = find_chunk(supply, least, &fit, &span, tier);
     if (status != GP_OK)
         return status;
     make_block(supply, span);

@@ -21,24 +21,23 @@
 
 #include "request.h"
 #include "stream_cache.h"
+#include "trace.h"
 
 /* Who asks. */
 typedef struct gp_supply {
     gp_stream_cache *cache;
     cudaStream_t stream; /* Its handle, live and eager. */
+    bool quiet;          /* Who tries the rungs over and over is not to be heard each time. */
 } gp_supply;
 
-/* Where the memory came from. */
-typedef enum gp_supply_source { GP_SUPPLY_OWN, GP_SUPPLY_SHARED, GP_SUPPLY_GROWN } gp_supply_source;
-
-/* A large block that is ordered on the stream; its record reads GP_STATE_CACHED. Else what
- * the allocation fails with. */
+/* A large block that is ordered on the stream; its record reads GP_STATE_CACHED. *tier is where
+ * it came from: L2, shared, waited or native. Else what the allocation fails with. */
 gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *block,
-                          gp_supply_source *source);
+                          gp_tier *tier);
 
 /* Another chunk for the stream's policy, and the block asked for out of it. *found is false if
  * the policy had no room in it after all. */
 gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
-                          bool *found, gp_supply_source *source);
+                          bool *found, gp_tier *tier);
 
 #endif

@@ -15,6 +15,9 @@
 
 _Thread_local gp_thread *gp_thread_self;
 
+static gp_thread *all_threads; /* Under the registry's lock. */
+static _Atomic(uint32_t) last_number;
+
 static pthread_key_t exit_key;
 static pthread_once_t exit_once = PTHREAD_ONCE_INIT;
 static _Atomic(bool) exit_key_valid;
@@ -148,6 +151,13 @@ static void end_part_locked(gp_thread_pool *part)
     free(part);
 }
 
+static void unlink_thread_locked(gp_thread *self)
+{
+    *(self->previous != NULL ? &self->previous->next : &all_threads) = self->next;
+    if (self->next != NULL)
+        self->next->previous = self->previous;
+}
+
 /* A thread ends: its blocks go to L2 in the order of their streams, which takes
  * no native call. */
 static void end_thread(void *value)
@@ -164,9 +174,20 @@ static void end_thread(void *value)
         unlink_from_pool_locked(part);
         end_part_locked(part);
     }
+    unlink_thread_locked(self);
     gp_registry_unlock();
     free(self->table);
     free(self);
+}
+
+static void link_thread(gp_thread *self)
+{
+    gp_registry_lock();
+    self->next = all_threads;
+    if (all_threads != NULL)
+        all_threads->previous = self;
+    all_threads = self;
+    gp_registry_unlock();
 }
 
 static void make_key(void)
@@ -180,27 +201,39 @@ void gp_thread_forget_key(void)
         (void)pthread_key_delete(exit_key);
 }
 
-static gp_status make_thread(gp_thread **thread)
+static gp_thread *make_thread(void)
 {
     (void)pthread_once(&exit_once, make_key);
     gp_thread *self = calloc(1, sizeof(*self));
     if (self == NULL)
-        goto no_memory;
+        return NULL;
     self->shift = FIRST_SHIFT;
     self->table = calloc(table_places(self), sizeof(*self->table));
     if (self->table == NULL)
-        goto no_memory;
+        goto free_thread;
     if (atomic_load(&exit_key_valid) && pthread_setspecific(exit_key, self) != 0)
-        goto no_memory;
+        goto free_table;
+    self->number = atomic_fetch_add(&last_number, 1) + 1;
+    link_thread(self);
     gp_thread_self = self;
-    *thread = self;
-    return GP_OK;
+    return self;
 
-no_memory:
-    if (self != NULL)
-        free(self->table);
+free_table:
+    free(self->table);
+free_thread:
     free(self);
-    return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a thread's caches");
+    return NULL;
+}
+
+gp_thread *gp_thread_get(void)
+{
+    gp_thread *self = gp_thread_self;
+    return GP_LIKELY(self != NULL) ? self : make_thread();
+}
+
+gp_thread *gp_thread_first_locked(void)
+{
+    return all_threads;
 }
 
 /* ---- pools and streams of the thread --------------------------------------------- */
@@ -286,7 +319,7 @@ static bool give_parked(gp_thread_cache *cache, const gp_parked_block *block, cu
         return gp_direct_give_parked(cache, block->slot.base, stream) == GP_OK;
     if (!wait_for_uses(pool, block, stream))
         return false;
-    gp_thread_cache_free_block(cache, block->slot, block->bytes, stream);
+    gp_thread_cache_free_block(cache, block->slot, block->bytes, stream, GP_TIER_NONE);
     return true;
 }
 
@@ -300,6 +333,7 @@ static void free_parked(gp_thread_cache *cache, cudaStream_t stream)
             gp_captured_blocks_park_again(&pool->captured, block);
             return;
         }
+        gp_trace_mark(&pool->trace, GP_TRACE_UNPARK, block->bytes, cache->stream, stream);
         free(block);
     }
 }
@@ -309,9 +343,9 @@ gp_status gp_thread_resolve(gp_pool *pool, cudaStream_t stream, gp_target *targe
     gp_status status = gp_process_check();
     if (status != GP_OK)
         return status;
-    gp_thread *self = gp_thread_self;
-    if (self == NULL && (status = make_thread(&self)) != GP_OK)
-        return status;
+    gp_thread *self = gp_thread_get();
+    if (self == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a thread's caches");
     /* Read before anything is looked up: a change meanwhile is seen next time. */
     uint32_t epoch = gp_process_epoch_now();
     if (self->epoch != epoch)

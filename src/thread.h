@@ -38,6 +38,10 @@ typedef struct gp_thread {
     uint32_t used;
     gp_lookup *table;
     gp_thread_pool *pools;
+    uint32_t number;           /* From 1, never another thread's. */
+    _Atomic(uint32_t) tracing; /* Odd while it is inside a trace sink; counts up. */
+    struct gp_thread *next;    /* Both: under the registry's lock. */
+    struct gp_thread *previous;
 } gp_thread;
 
 /* The model spares a call into the loader; one pointer fits its reserve even when
@@ -56,6 +60,12 @@ typedef struct gp_target {
  * captures. Blocks that were parked on the stream are freed on the way.
  */
 gp_status gp_thread_resolve(gp_pool *pool, cudaStream_t stream, gp_target *target);
+
+/* The calling thread; NULL if there is no host memory to know it. */
+gp_thread *gp_thread_get(void);
+
+/* Under the registry's lock: of all threads, one that gp knows. */
+gp_thread *gp_thread_first_locked(void);
 
 /* The id a stream had when this thread last saw it eager; 0 if it never did. */
 uint64_t gp_thread_known_id(gp_pool *pool, cudaStream_t stream);

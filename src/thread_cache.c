@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "listen.h"
 #include "lock.h"
 #include "pool.h"
 
@@ -33,7 +34,7 @@ gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *co
     made->max_bytes = most_bytes(stream);
     for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
         made->bins[i].bytes = (uint32_t)gp_size_class_bytes(i);
-    made->listener = gp_pool_listener(pool);
+    atomic_init(&made->heard, gp_listen_is_wanted(pool));
     gp_counter_set(&made->host_bytes, sizeof(*made));
     *cache = made;
     return GP_OK;
@@ -92,12 +93,13 @@ static void set_watermark(gp_thread_cache *cache, gp_bin *bin)
 
 /* ---- flush --------------------------------------------------------------------- */
 
-/* Send the coldest `count` blocks of a class to L2; the warm ones stay. */
-static void flush_bin(gp_thread_cache *cache, uint32_t size_class, uint32_t count)
+/* Send the coldest `count` blocks of a class to L2; the warm ones stay. Returns their bytes. */
+static size_t flush_bin(gp_thread_cache *cache, uint32_t size_class, uint32_t count)
 {
     gp_bin *bin = &cache->bins[size_class];
+    const size_t bytes = count * gp_size_class_bytes(size_class);
     if (count == 0)
-        return;
+        return 0;
 
     gp_stream_cache_flush(cache->stream, bin->slots, count);
     bin->count = (uint16_t)(bin->count - count);
@@ -106,14 +108,23 @@ static void flush_bin(gp_thread_cache *cache, uint32_t size_class, uint32_t coun
     bin->batch /= 2;
     if (bin->low > bin->count)
         bin->low = bin->count;
-    gp_counter_sub(&cache->cached_bytes, count * gp_size_class_bytes(size_class));
+    gp_counter_sub(&cache->cached_bytes, bytes);
     gp_counter_add(&cache->counters->flushes, 1);
+    return bytes;
+}
+
+/* Past the cache's own lock. */
+static void mark_flush(const gp_thread_cache *cache, size_t bytes)
+{
+    if (bytes > 0)
+        gp_trace_mark(&cache->stream->pool->trace, GP_TRACE_FLUSH, bytes, cache->stream,
+                      cache->handle);
 }
 
 void gp_thread_cache_flush_all(gp_thread_cache *cache)
 {
     for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
-        flush_bin(cache, i, cache->bins[i].count);
+        (void)flush_bin(cache, i, cache->bins[i].count);
 }
 
 void gp_thread_cache_adapt(gp_thread_cache *cache)
@@ -132,35 +143,41 @@ void gp_thread_cache_empty(gp_thread_cache *cache)
 }
 
 /* Half of what nobody asked for since the last sweep goes back. */
-static void sweep(gp_thread_cache *cache)
+static size_t sweep(gp_thread_cache *cache)
 {
+    size_t flushed = 0;
     for (uint32_t i = 0; i < GP_CLASS_COUNT; i++) {
         gp_bin *bin = &cache->bins[i];
-        flush_bin(cache, i, (bin->low + 1u) / 2u);
+        flushed += flush_bin(cache, i, (bin->low + 1u) / 2u);
         bin->low = bin->count;
     }
+    return flushed;
 }
 
 void gp_thread_cache_sweep(gp_thread_cache *cache)
 {
     gp_thread_cache_enter_slow(cache);
-    sweep(cache);
+    const size_t flushed = sweep(cache);
     gp_asymmetric_leave(&cache->side);
+    mark_flush(cache, flushed);
 }
 
 /* The cache as a whole is full. The largest blocks hold most of it, in few of them: so
  * from there down, the colder half of each class, until a quarter is free. */
-static void shrink(gp_thread_cache *cache)
+static size_t shrink(gp_thread_cache *cache)
 {
+    size_t flushed = 0;
     size_t keep = cache->max_bytes - cache->max_bytes / 4;
     for (uint32_t i = GP_CLASS_COUNT; i-- > 0 && gp_counter_get(&cache->cached_bytes) > keep;)
-        flush_bin(cache, i, (cache->bins[i].count + 1u) / 2u);
+        flushed += flush_bin(cache, i, (cache->bins[i].count + 1u) / 2u);
+    return flushed;
 }
 
 void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot slot)
 {
     gp_bin *bin = &cache->bins[size_class];
     size_t bytes = gp_size_class_bytes(size_class);
+    size_t flushed = 0;
 
     gp_thread_cache_enter_slow(cache);
     /* As deep as what comes and goes, within its bound: else each swing of the live
@@ -168,9 +185,9 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
     if (bin->count == bin->depth)
         deepen(cache, size_class);
     if (bin->count > 0 && bin->count == bin->depth)
-        flush_bin(cache, size_class, (bin->count + 1u) / 2u);
+        flushed = flush_bin(cache, size_class, (bin->count + 1u) / 2u);
     if (gp_counter_get(&cache->cached_bytes) + bytes > cache->max_bytes)
-        shrink(cache);
+        flushed += shrink(cache);
 
     bool room =
         bin->count < bin->depth && gp_counter_get(&cache->cached_bytes) + bytes <= cache->max_bytes;
@@ -179,27 +196,34 @@ void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot sl
         gp_counter_add(&cache->cached_bytes, bytes);
     }
     gp_asymmetric_leave(&cache->side);
+    mark_flush(cache, flushed);
     if (!room)
         gp_stream_cache_give(cache->stream, &slot, 1);
 }
 
 /* ---- any block ---------------------------------------------------------------------- */
 
-void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
+void gp_thread_cache_tell_free(const gp_thread_cache *cache, uintptr_t base, size_t bytes,
                                cudaStream_t stream)
 {
-    if (cache->listener != NULL)
-        cache->listener->note_free((void *)slot.base, stream);
+    gp_listen_free(cache, base, bytes, stream, GP_TIER_L1);
+}
+
+void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
+                               cudaStream_t stream, gp_tier tier)
+{
+    if (gp_thread_cache_is_heard(cache))
+        gp_listen_free(cache, slot.base, bytes, stream, tier);
     gp_record_set(slot.record,
                   (gp_record_get(slot.record) & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
     gp_thread_cache_count_free(cache->counters, bytes);
 }
 
 void gp_thread_cache_free_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
-                                cudaStream_t stream)
+                                cudaStream_t stream, gp_tier tier)
 {
     const uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
-    gp_thread_cache_end_block(cache, slot, bytes, stream);
+    gp_thread_cache_end_block(cache, slot, bytes, stream, tier);
     if (size_class != GP_CLASS_LARGE)
         gp_thread_cache_put(cache, size_class, slot);
     else
@@ -254,8 +278,7 @@ static void note_dry(gp_thread_cache *cache, gp_bin *bin, uint32_t got)
     gp_asymmetric_leave(&cache->side);
 }
 
-gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot,
-                                 bool *found)
+static gp_status refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot, bool *found)
 {
     gp_slot slots[GP_BATCH_SLOTS + 1];
     gp_bin *bin = &cache->bins[size_class];
@@ -292,6 +315,17 @@ gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp
         gp_counter_add(&cache->counters->refills, 1);
     }
     return GP_OK;
+}
+
+gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot,
+                                 bool *found)
+{
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &cache->stream->pool->trace, GP_TRACE_REFILL,
+                      gp_size_class_bytes(size_class), cache->stream, cache->handle);
+    gp_status status = refill(cache, size_class, slot, found);
+    gp_trace_end(&scope);
+    return status;
 }
 
 void gp_thread_cache_refill_low(gp_thread_cache *cache, uint32_t size_class)

@@ -13,6 +13,7 @@
 #ifndef GP_SRC_THREAD_CACHE_H
 #define GP_SRC_THREAD_CACHE_H
 
+#include "gp/trace.h"
 #include "asymmetric.h"
 #include "backend.h"
 #include "counter.h"
@@ -39,7 +40,7 @@ typedef struct gp_thread_cache {
     gp_counter cached_bytes;      /* In the bins. */
     gp_thread_counters *counters; /* Of its thread in its pool. */
     gp_stream_cache *stream;
-    const gp_backend_ops *listener; /* NULL: nobody listens to allocs and frees. */
+    _Atomic(bool) heard; /* Somebody hears of each alloc and free: listen.h. */
     uint32_t slow_calls;
     cudaStream_t handle; /* By which its thread last named the stream. */
     gp_bin bins[GP_CLASS_COUNT];
@@ -69,13 +70,13 @@ void gp_thread_cache_refill_low(gp_thread_cache *cache, uint32_t size_class);
 void gp_thread_cache_put(gp_thread_cache *cache, uint32_t size_class, gp_slot slot);
 
 /* A block that no other stream uses any more comes back, on the cache's stream: small or large.
- * Never fails, and asks nobody. */
+ * Never fails, and asks nobody. Who listens is told that it goes to `tier`: listen.h. */
 void gp_thread_cache_free_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
-                                cudaStream_t stream);
+                                cudaStream_t stream, gp_tier tier);
 
-/* The same as far as the caller sees it: it is no longer live, and a listener knows. */
+/* The same as far as the caller sees it: it is no longer live, and who listens knows. */
 void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t bytes,
-                               cudaStream_t stream);
+                               cudaStream_t stream, gp_tier tier);
 
 /* Flush everything to L2. The caller owns the cache, or has revoked it. */
 void gp_thread_cache_flush_all(gp_thread_cache *cache);
@@ -99,6 +100,15 @@ typedef enum gp_hit {
     GP_HIT_LOW, /* Served, and the class is below its watermark now. */
     GP_MISS
 } gp_hit;
+
+/* Out of line: a hit's free is heard (listen.h). */
+void gp_thread_cache_tell_free(const gp_thread_cache *cache, uintptr_t base, size_t bytes,
+                               cudaStream_t stream);
+
+static inline bool gp_thread_cache_is_heard(const gp_thread_cache *cache)
+{
+    return atomic_load_explicit(&cache->heard, memory_order_relaxed);
+}
 
 static inline void gp_thread_cache_count_alloc(gp_thread_counters *counters, size_t bytes)
 {
@@ -165,8 +175,8 @@ static inline bool gp_thread_cache_push(gp_thread_cache *cache, uint32_t size_cl
         gp_asymmetric_leave(&cache->side);
         return false;
     }
-    if (GP_UNLIKELY(cache->listener != NULL))
-        cache->listener->note_free((void *)slot.base, stream);
+    if (GP_UNLIKELY(gp_thread_cache_is_heard(cache)))
+        gp_thread_cache_tell_free(cache, slot.base, bytes, stream);
     bin->slots[count] = slot;
     bin->count = (uint16_t)(count + 1);
     gp_counter_set(&cache->cached_bytes, cached);

@@ -13,11 +13,11 @@
 /* Chunks for one request; a policy that has no room in so many is at fault. */
 #define MOST_CHUNKS 8
 
-static void count_served(gp_thread_cache *cache, size_t bytes, gp_supply_source source)
+static void count_served(gp_thread_cache *cache, size_t bytes, gp_tier tier)
 {
     gp_counter_add(&cache->counters->l1_misses, 1);
-    gp_counter_add(&cache->counters->shared_hits, source == GP_SUPPLY_SHARED);
-    gp_counter_add(&cache->counters->l3_hits, source == GP_SUPPLY_GROWN);
+    gp_counter_add(&cache->counters->shared_hits, tier == GP_TIER_SHARED || tier == GP_TIER_WAITED);
+    gp_counter_add(&cache->counters->l3_hits, tier == GP_TIER_NATIVE);
     gp_thread_cache_count_alloc(cache->counters, bytes);
 }
 
@@ -45,9 +45,9 @@ static bool collect(gp_stream_cache *cache)
 /* The block out of a new chunk, and then what a miss brings along. */
 static gp_status take_of_new_chunk(const gp_target *target, const gp_supply *supply,
                                    const gp_request *request, gp_slot *slot, bool *found,
-                                   gp_supply_source *source)
+                                   gp_tier *tier)
 {
-    gp_status status = gp_supply_chunk(supply, request, slot, found, source);
+    gp_status status = gp_supply_chunk(supply, request, slot, found, tier);
     if (status != GP_OK)
         return status;
     if (!*found)
@@ -60,10 +60,10 @@ static gp_status take_of_new_chunk(const gp_target *target, const gp_supply *sup
 }
 
 static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
-                             const gp_request *request, gp_slot *slot, gp_supply_source *source)
+                             const gp_request *request, gp_slot *slot, gp_tier *tier)
 {
     bool found;
-    *source = GP_SUPPLY_OWN;
+    *tier = GP_TIER_L2;
     gp_status status = look(target, request, slot, &found);
     for (int chunks = 0; status == GP_OK && !found;) {
         if (collect(supply->cache)) {
@@ -73,7 +73,7 @@ static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
         if (chunks++ == MOST_CHUNKS)
             return gp_error_set(GP_ERR_OUT_OF_MEMORY, "policy %s has no room for %zu bytes",
                                 target->pool->policy.name, request->bytes);
-        status = take_of_new_chunk(target, supply, request, slot, &found, source);
+        status = take_of_new_chunk(target, supply, request, slot, &found, tier);
     }
     return status;
 }
@@ -81,36 +81,34 @@ static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
 /* ---- the interface ----------------------------------------------------------------- */
 
 gp_status gp_tiers_alloc_small(const gp_target *target, cudaStream_t stream,
-                               const gp_request *request, uintptr_t *base)
+                               const gp_request *request, uintptr_t *base, gp_tier *tier)
 {
     const gp_supply supply = {.cache = target->cache->stream, .stream = stream};
-    gp_supply_source source;
     gp_slot slot;
-    gp_status status = alloc_small(target, &supply, request, &slot, &source);
+    gp_status status = alloc_small(target, &supply, request, &slot, tier);
     if (status != GP_OK) {
         gp_counter_add(&target->cache->counters->failures, 1);
         return status;
     }
     gp_record_set(slot.record, request->size_class | GP_STATE_LIVE);
-    count_served(target->cache, request->bytes, source);
+    count_served(target->cache, request->bytes, *tier);
     *base = slot.base;
     return GP_OK;
 }
 
 gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
-                               const gp_request *request, uintptr_t *base)
+                               const gp_request *request, uintptr_t *base, gp_tier *tier)
 {
     const gp_supply supply = {.cache = cache->stream, .stream = stream};
     const gp_fit fit = {.bytes = request->bytes, .alignment = request->alignment};
-    gp_supply_source source;
     gp_span block;
-    gp_status status = gp_supply_large(&supply, &fit, &block, &source);
+    gp_status status = gp_supply_large(&supply, &fit, &block, tier);
     if (GP_UNLIKELY(status != GP_OK)) {
         gp_counter_add(&cache->counters->failures, 1);
         return status;
     }
     gp_page_set_large(gp_address_table_held(block.base), GP_STATE_LIVE);
-    count_served(cache, request->bytes, source);
+    count_served(cache, request->bytes, *tier);
     *base = block.base;
     return GP_OK;
 }

@@ -9,12 +9,13 @@
 
 static gp_backend *device;
 static gp_fence_store store;
+static gp_trace nobody;
 static cudaStream_t stream;
 
 static void open_store(void)
 {
     cr_assert(eq(int, (int)gp_backend_sim()->open(0, &device), (int)GP_OK));
-    gp_fence_store_init(&store, device);
+    gp_fence_store_init(&store, device, &nobody);
     cr_assert(eq(int, gp_sim_stream_create(&stream, true), 0));
 }
 

@@ -9,6 +9,7 @@
 
 static gp_backend *device;
 static gp_fence_store fences;
+static gp_trace nobody;
 static gp_use_table table;
 static cudaStream_t stream;
 
@@ -16,7 +17,7 @@ static void open_table(void)
 {
     cr_assert(eq(int, (int)gp_backend_sim()->open(0, &device), (int)GP_OK));
     cr_assert(eq(int, gp_sim_stream_create(&stream, true), 0));
-    gp_fence_store_init(&fences, device);
+    gp_fence_store_init(&fences, device, &nobody);
     gp_use_table_init(&table);
 }
 

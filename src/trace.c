@@ -1,0 +1,198 @@
+#include "trace.h"
+
+#include "asymmetric.h"
+#include "clock.h"
+#include "lock.h"
+#include "pool.h"
+#include "process.h"
+#include "stats.h"
+#include "thread.h"
+
+/* Time between two samples of the counters: each sums up over all threads of the pool. */
+#define SAMPLE_NS 100000
+
+/* ---- in and out of sinks ---------------------------------------------------------- */
+
+/* NULL: nobody is to hear this, since the process ends or the host's memory has. */
+static gp_thread *enter(void)
+{
+    if (!gp_process_is_running())
+        return NULL;
+    gp_thread *self = gp_thread_get();
+    if (self == NULL)
+        return NULL;
+    const uint32_t count = atomic_load_explicit(&self->tracing, memory_order_relaxed);
+    GP_ASSERT(count % 2 == 0); /* Else a sink has called gp. */
+    gp_lock_order_forbid();
+    gp_asymmetric_store(&self->tracing, count + 1);
+    return self;
+}
+
+static void leave(gp_thread *self)
+{
+    const uint32_t count = atomic_load_explicit(&self->tracing, memory_order_relaxed);
+    atomic_store_explicit(&self->tracing, count + 1, memory_order_release);
+    gp_lock_order_allow();
+}
+
+/* Inside: the sink at a place, if there is one that hears so much. */
+static gp_trace_listener *listener_at(gp_trace *trace, int place, gp_trace_level level)
+{
+    gp_trace_listener *listener =
+        atomic_load_explicit(&trace->listeners[place], memory_order_acquire);
+    if (listener == NULL || atomic_load_explicit(&listener->level, memory_order_relaxed) < level)
+        return NULL;
+    return listener;
+}
+
+typedef void (*tell_fn)(const gp_trace_listener *listener, const void *what);
+
+static void tell_all(gp_trace *trace, gp_trace_level level, tell_fn tell, const void *what)
+{
+    for (int i = 0; i < GP_TRACE_MOST_SINKS; i++) {
+        const gp_trace_listener *listener = listener_at(trace, i, level);
+        if (listener != NULL)
+            tell(listener, what);
+    }
+}
+
+/* ---- ranges and marks --------------------------------------------------------------- */
+
+static gp_trace_event make_event(gp_trace_kind kind, uint64_t value, const gp_stream_cache *cache,
+                                 cudaStream_t stream, const gp_thread *self)
+{
+    return (gp_trace_event){
+        .struct_bytes = sizeof(gp_trace_event),
+        .kind = kind,
+        .value = value,
+        .stream = stream,
+        .stream_id = cache == NULL ? 0 : cache->stream_id,
+        .thread = self->number,
+    };
+}
+
+void gp_trace_begin_heard(gp_trace_scope *scope, gp_trace *trace, gp_trace_kind kind,
+                          uint64_t value, const gp_stream_cache *cache, cudaStream_t stream)
+{
+    gp_thread *self = enter();
+    if (self == NULL)
+        return;
+    scope->trace = trace;
+    scope->event = make_event(kind, value, cache, stream, self);
+    for (int i = 0; i < GP_TRACE_MOST_SINKS; i++) {
+        const gp_trace_listener *listener = listener_at(trace, i, gp_trace_level_of(kind));
+        scope->heard_by[i] = listener == NULL ? 0 : listener->serial;
+        if (listener != NULL)
+            listener->sink.begin(listener->state, &scope->event);
+    }
+    leave(self);
+}
+
+static void sample_if_due(gp_trace *trace);
+
+void gp_trace_end_heard(gp_trace_scope *scope)
+{
+    gp_trace *trace = scope->trace;
+    gp_thread *self = enter();
+    if (self == NULL)
+        return;
+    for (int i = 0; i < GP_TRACE_MOST_SINKS; i++) {
+        const gp_trace_listener *listener = listener_at(trace, i, GP_TRACE_OFF);
+        if (listener != NULL && listener->serial == scope->heard_by[i])
+            listener->sink.end(listener->state, &scope->event);
+    }
+    leave(self);
+    sample_if_due(trace);
+}
+
+static void tell_mark(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.mark(listener->state, what);
+}
+
+void gp_trace_mark_heard(gp_trace *trace, gp_trace_kind kind, uint64_t value,
+                         const gp_stream_cache *cache, cudaStream_t stream)
+{
+    gp_thread *self = enter();
+    if (self == NULL)
+        return;
+    const gp_trace_event mark = make_event(kind, value, cache, stream, self);
+    tell_all(trace, GP_TRACE_SLOW, tell_mark, &mark);
+    leave(self);
+}
+
+/* ---- blocks ------------------------------------------------------------------------- */
+
+static void tell_alloc(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.alloc(listener->state, what);
+}
+
+static void tell_free(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.free(listener->state, what);
+}
+
+static void tell_use(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.use(listener->state, what);
+}
+
+static void tell_block(gp_trace *trace, tell_fn tell, const gp_trace_block *block)
+{
+    if (!gp_trace_hears(trace, GP_TRACE_ALL))
+        return;
+    gp_thread *self = enter();
+    if (self == NULL)
+        return;
+    gp_trace_block complete = *block;
+    complete.struct_bytes = sizeof(complete);
+    complete.thread = self->number;
+    tell_all(trace, GP_TRACE_ALL, tell, &complete);
+    leave(self);
+}
+
+void gp_trace_alloc(gp_trace *trace, const gp_trace_block *block)
+{
+    tell_block(trace, tell_alloc, block);
+}
+
+void gp_trace_free(gp_trace *trace, const gp_trace_block *block)
+{
+    tell_block(trace, tell_free, block);
+}
+
+void gp_trace_use(gp_trace *trace, const gp_trace_block *block)
+{
+    tell_block(trace, tell_use, block);
+}
+
+/* ---- samples ------------------------------------------------------------------------ */
+
+static void tell_sample(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.sample(listener->state, what);
+}
+
+/* One of the threads that find it due takes it. */
+static bool take_sample_turn(gp_trace *trace)
+{
+    const uint64_t now = gp_clock_ns();
+    uint64_t due = atomic_load_explicit(&trace->sample_due, memory_order_relaxed);
+    return now >= due &&
+           atomic_compare_exchange_strong_explicit(&trace->sample_due, &due, now + SAMPLE_NS,
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+static void sample_if_due(gp_trace *trace)
+{
+    if (!gp_trace_hears(trace, GP_TRACE_SLOW) || !take_sample_turn(trace))
+        return;
+    gp_trace_sample sample;
+    gp_stats_sample(trace->pool, &sample);
+    gp_thread *self = enter();
+    if (self == NULL)
+        return;
+    tell_all(trace, GP_TRACE_SLOW, tell_sample, &sample);
+    leave(self);
+}
