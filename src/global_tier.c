@@ -314,8 +314,10 @@ bool gp_global_tier_wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
 
 static bool wait_until_done(gp_global_tier *tier, cudaStream_t own_stream)
 {
-    if (tier->follows_others)
-        return gp_global_tier_wait_briefly(tier, own_stream);
+    /* The driver lets go of memory at synchronisation points only, which never end if what others
+     * queue meanwhile waits for the caller. */
+    if (tier->follows_others && !gp_global_tier_wait_briefly(tier, own_stream))
+        return false;
     bool complete = false;
     gp_status status = tier->backend->ops->stream_synchronize(tier->backend, own_stream, &complete);
     return status == GP_OK && complete;

@@ -40,7 +40,9 @@ void gp_guard_end(gp_pool *pool, const gp_direct_block *block, cudaStream_t stre
 static gp_status check_live(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream)
 {
     gp_fence *fence = NULL;
-    gp_status status = look(pool, block, stream, &fence);
+    gp_status status = gp_fence_wait(&pool->fences, block->fence, stream);
+    if (status == GP_OK)
+        status = look(pool, block, stream, &fence);
     if (fence != NULL)
         (void)gp_use_table_add(&pool->uses, &pool->fences, block->base, fence);
     return status;

@@ -35,6 +35,7 @@ void gpu2_close(void)
     RUN(device->synchronize());
     GP(gp_pool_check(second));
     GP(gp_pool_destroy(second));
+    device->close(1);
     RUN(device->set_current(0));
     gpu_close();
 }

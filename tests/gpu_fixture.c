@@ -26,6 +26,7 @@ void gpu_close(void)
     gpu_settle();
     GP(gp_pool_check(pool));
     GP(gp_pool_destroy(pool));
+    device->close(0);
 }
 
 void gpu_reopen(const gp_pool_config *config)
