@@ -90,9 +90,9 @@ static size_t bytes_to_grow(const gp_commons_request *request, size_t step)
 static gp_status grow(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
     const size_t bytes = bytes_to_grow(request, pool->config.segment_bytes);
-    const uint64_t high = gp_counter_get(&pool->global.reserved_ever_high);
-    if (gp_global_tier_passes_peak(&pool->global, bytes) &&
-        gp_release_down_to(pool, high > bytes ? high - bytes : 0))
+    const uint64_t ceiling = gp_global_tier_ceiling(&pool->global, bytes);
+    if (gp_counter_get(&pool->global.reserved) + bytes > ceiling &&
+        gp_release_down_to(pool, ceiling > bytes ? ceiling - bytes : 0))
         (void)gp_release_trim(pool, 0);
     return add_native(pool, bytes, request, piece);
 }

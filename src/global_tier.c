@@ -13,15 +13,23 @@
  * makes what takes microseconds take milliseconds. */
 #define WAIT_NS 100000000
 
-gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
-                              size_t max_bytes)
+/* Zero: no limit. */
+static size_t native_limit(const gp_limits *limits)
+{
+    return limits->max_bytes == SIZE_MAX ? 0 : limits->max_bytes;
+}
+
+gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend,
+                              const gp_pool_config *config)
 {
     tier->backend = backend;
-    tier->max_bytes = max_bytes == 0 ? SIZE_MAX : max_bytes;
-    tier->owns_native = given == NULL;
-    tier->native = given;
+    gp_limits_init(&tier->limits, config, backend);
+    tier->owns_native = config->native_pool == NULL;
+    tier->native = config->native_pool;
+    tier->follows_others = config->visible_order;
     if (tier->owns_native) {
-        gp_status status = backend->ops->pool_create(backend, max_bytes, &tier->native);
+        gp_status status =
+            backend->ops->pool_create(backend, native_limit(&tier->limits), &tier->native);
         if (status != GP_OK)
             return status;
     }
@@ -56,28 +64,42 @@ void gp_global_tier_end_growth(gp_global_tier *tier)
 
 bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes)
 {
-    uint64_t reserved = gp_counter_get(&tier->reserved);
-    return bytes <= tier->max_bytes && reserved <= tier->max_bytes - bytes;
+    return gp_limits_allow(&tier->limits, gp_counter_get(&tier->reserved), bytes);
 }
 
-bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes)
+uint64_t gp_global_tier_ceiling(const gp_global_tier *tier, size_t bytes)
 {
-    return gp_counter_get(&tier->reserved) + bytes > gp_counter_get(&tier->reserved_ever_high);
+    const gp_limits *limits = &tier->limits;
+    uint64_t ceiling = gp_counter_get(&tier->reserved_ever_high) + gp_counter_get(&tier->slack);
+    if (!gp_global_tier_allows(tier, bytes) && limits->max_bytes < ceiling)
+        ceiling = limits->max_bytes;
+    return limits->soft_bytes < ceiling ? limits->soft_bytes : ceiling;
 }
 
 /* ---- segments ---------------------------------------------------------------- */
 
+static gp_status check_limits(const gp_global_tier *tier, size_t bytes)
+{
+    const gp_limits *limits = &tier->limits;
+    if (!gp_global_tier_allows(tier, bytes))
+        return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would pass the pool's limit of %zu",
+                            bytes, limits->max_bytes);
+    if (!gp_limits_leave_headroom(limits, tier->backend, bytes))
+        return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would leave less than %zu to others",
+                            bytes, limits->headroom_bytes);
+    return GP_OK;
+}
+
 static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                               gp_segment *segment)
 {
-    if (!gp_global_tier_allows(tier, bytes))
-        return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would pass the pool's limit of %zu",
-                            bytes, tier->max_bytes);
+    gp_status status = check_limits(tier, bytes);
+    if (status != GP_OK)
+        return status;
 
     void *native = NULL;
     (void)gp_counter_add_shared(&tier->allocs, 1);
-    gp_status status =
-        tier->backend->ops->alloc(tier->backend, &native, bytes, tier->native, stream);
+    status = tier->backend->ops->alloc(tier->backend, &native, bytes, tier->native, stream);
     if (status != GP_OK)
         return status;
 

@@ -8,13 +8,14 @@
 
 #include "backend.h"
 #include "counter.h"
+#include "limits.h"
 #include "segment.h"
 
 typedef struct gp_global_tier {
     gp_backend *backend;
     cudaMemPool_t native;
     bool owns_native;
-    size_t max_bytes; /* SIZE_MAX: no limit. */
+    gp_limits limits;
     gp_counter reserved;
     gp_counter reserved_high;      /* Since the last reset, for statistics. */
     gp_counter reserved_ever_high; /* Since creation: growth beyond it gives back first. */
@@ -32,8 +33,9 @@ typedef struct gp_global_tier {
     bool follows_others; /* It waits for other streams: gp_pool_config.visible_order. */
 } gp_global_tier;
 
-gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, cudaMemPool_t given,
-                              size_t max_bytes);
+/* Stands on the native pool of the config, or makes one. */
+gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend,
+                              const gp_pool_config *config);
 void gp_global_tier_destroy(gp_global_tier *tier);
 
 /* Become the one thread that grows. False: somebody else did, and is done; look
@@ -41,16 +43,17 @@ void gp_global_tier_destroy(gp_global_tier *tier);
 bool gp_global_tier_begin_growth(gp_global_tier *tier);
 void gp_global_tier_end_growth(gp_global_tier *tier);
 
-/* May so many more bytes be reserved under the limit? */
+/* May so many more bytes be reserved under the pool's own limit? */
 bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes);
 
-/* Would they take the pool past its highest reservation so far? */
-bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes);
+/* How much the pool may hold, with so many bytes more, before it has to look harder for what it
+ * has: its peak so far with some slack, or less where a limit says so. */
+uint64_t gp_global_tier_ceiling(const gp_global_tier *tier, size_t bytes);
 
 /*
  * Take a segment of at least `bytes` from the native pool, ordered on `stream`.
- * GP_ERR_LIMIT, GP_ERR_OUT_OF_MEMORY, GP_ERR_OUT_OF_HOST_MEMORY, others as the
- * native call; nothing is held then.
+ * GP_ERR_LIMIT (the headroom's too), GP_ERR_OUT_OF_MEMORY, GP_ERR_OUT_OF_HOST_MEMORY,
+ * others as the native call; nothing is held then.
  */
 gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                                       gp_segment **segment);

@@ -29,11 +29,9 @@ static gp_status build_parts(gp_pool *pool)
     gp_status status = open_device(pool);
     if (status != GP_OK)
         return status;
-    status = gp_global_tier_init(&pool->global, pool->backend, pool->config.native_pool,
-                                 pool->config.max_bytes);
+    status = gp_global_tier_init(&pool->global, pool->backend, &pool->config);
     if (status != GP_OK)
         goto close_device;
-    pool->global.follows_others = pool->config.visible_order;
     status = gp_commons_init(&pool->large, pool);
     if (status != GP_OK)
         goto destroy_native;

@@ -25,6 +25,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .alignment = 512,
         .large_bytes = MIB / 2,
         .segment_bytes = 32 * MIB,
+        .headroom_fraction = 0.10,
         .l1_bytes = 4 * MIB,
         .l1_depth = 64,
         .l1_refill_percent = 20,
@@ -88,6 +89,16 @@ static gp_status check_sizes(const gp_pool_config *config)
     return GP_OK;
 }
 
+/* Not a number is in no range. */
+static gp_status check_fractions(const gp_pool_config *config)
+{
+    if (!(config->max_fraction >= 0.0 && config->max_fraction <= 1.0))
+        return bad_field("max_fraction", "0 to 1");
+    if (!(config->headroom_fraction >= 0.0 && config->headroom_fraction < 1.0))
+        return bad_field("headroom_fraction", "0 to less than 1");
+    return GP_OK;
+}
+
 gp_status gp_pool_config_complete(gp_pool_config *config, const gp_pool_config *given)
 {
     if (given == NULL) {
@@ -103,6 +114,8 @@ gp_status gp_pool_config_complete(gp_pool_config *config, const gp_pool_config *
     gp_status status = check_enums(config);
     if (status == GP_OK)
         status = check_sizes(config);
+    if (status == GP_OK)
+        status = check_fractions(config);
     /* Blocks are made of 512-byte granules, so none is aligned to less. */
     if (config->alignment < GP_GRANULE_BYTES)
         config->alignment = GP_GRANULE_BYTES;

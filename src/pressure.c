@@ -1,5 +1,7 @@
 #include "pressure.h"
 
+#include <stdio.h>
+
 #include "error.h"
 #include "pool.h"
 #include "stats.h"
@@ -37,23 +39,39 @@ static size_t largest_free_span(gp_pool *pool)
     return large > chunk ? large : chunk;
 }
 
+/* Room for both of the texts below. */
+#define LIMITS_CHARS 80
+
+static void describe_limits(const gp_limits *limits, char text[LIMITS_CHARS])
+{
+    int used = 0;
+    text[0] = '\0';
+    if (limits->max_bytes != SIZE_MAX)
+        used = snprintf(text, LIMITS_CHARS, ", limit %zu", limits->max_bytes);
+    if (limits->headroom_bytes != 0)
+        (void)snprintf(text + used, LIMITS_CHARS - (size_t)used, ", headroom %zu",
+                       limits->headroom_bytes);
+}
+
 gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status)
 {
+    char limits[LIMITS_CHARS];
     const int native = gp_last_native_error();
     const uint64_t live = gp_stats_live_bytes(pool);
     const uint64_t reserved = gp_counter_get(&pool->global.reserved);
     size_t free_bytes = 0;
     size_t total_bytes = 0;
     (void)pool->backend->ops->mem_info(pool->backend, &free_bytes, &total_bytes);
+    describe_limits(&pool->global.limits, limits);
     (void)gp_error_set(
         status,
         "%zu bytes asked; live %llu, cached %llu, reserved %llu, pending %llu, largest free span "
-        "%zu, device free %zu of %zu; tried: own blocks, commons, other streams, flush of all "
+        "%zu, device free %zu of %zu%s; tried: own blocks, commons, other streams, flush of all "
         "thread caches, a wait for pending work, release of free segments, trim, growth%s",
         bytes, (unsigned long long)live,
         (unsigned long long)(reserved > live ? reserved - live : 0), (unsigned long long)reserved,
         (unsigned long long)pending_bytes(pool), largest_free_span(pool), free_bytes, total_bytes,
-        pool->config.on_pressure == NULL ? "" : ", the caller's on_pressure");
+        limits, pool->config.on_pressure == NULL ? "" : ", the caller's on_pressure");
     gp_error_set_native(native);
     return status;
 }

@@ -147,16 +147,6 @@ static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit 
     return status;
 }
 
-/* How much the pool may hold before it has to look harder for what it has: its peak so far
- * with some slack, or its limit. */
-static uint64_t ceiling_for(const gp_global_tier *global, size_t bytes)
-{
-    uint64_t ceiling = gp_counter_get(&global->reserved_ever_high) + gp_counter_get(&global->slack);
-    if (!gp_global_tier_allows(global, bytes) && global->max_bytes < ceiling)
-        ceiling = global->max_bytes;
-    return ceiling;
-}
-
 /* What streams keep for themselves joins the commons, as far as the device is past it. */
 static bool gather(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                    gp_supply_source *source)
@@ -207,7 +197,7 @@ static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
     gp_pool *pool = supply->cache->pool;
     gp_global_tier *global = &pool->global;
     size_t bytes = gp_round_up(bytes_to_grow(fit), pool->config.segment_bytes);
-    uint64_t ceiling = ceiling_for(global, bytes);
+    const uint64_t ceiling = gp_global_tier_ceiling(global, bytes);
     if (gp_share_reclaim(supply->cache, true, supply->stream) &&
         take_any(supply, fit, span, source))
         return GP_OK;

@@ -10,8 +10,9 @@
  *     what was freed on the stream, joined and cut
  *     other streams' idle memory that the device is past
  *     one block of any stream, behind a queued wait for it (GP_SHARE_WAIT)
- *     growth, one thread at a time; before the pool passes its peak, every thread cache
- *         is flushed, all of the above is tried once more, and wholly free segments go back
+ *     growth, one thread at a time; before the pool passes its peak, or soft_bytes, every
+ *         thread cache is flushed, all of the above is tried once more, and wholly free
+ *         segments go back
  *     if that fails: every thread cache is flushed, all of the above once more,
  *         a bounded wait for what is pending, all free segments go back, the native
  *         pool is trimmed, and growth is tried a last time, by what is needed

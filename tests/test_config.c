@@ -22,6 +22,9 @@ Test(config, init_fills_in_the_documented_defaults)
     cr_assert(eq(sz, config.large_bytes, KIB(512)));
     cr_assert(eq(sz, config.segment_bytes, MIB(32)));
     cr_assert(eq(sz, config.max_bytes, 0));
+    cr_assert(eq(dbl, config.max_fraction, 0.0));
+    cr_assert(eq(dbl, config.headroom_fraction, 0.10));
+    cr_assert(eq(sz, config.soft_bytes, 0));
     cr_assert(eq(sz, config.l1_bytes, MIB(4)));
     cr_assert(eq(u32, config.l1_depth, 64));
     cr_assert(eq(u32, config.l1_refill_percent, 20));

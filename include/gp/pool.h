@@ -97,8 +97,27 @@ typedef struct gp_pool_config {
      *  own pools grow. */
     size_t segment_bytes;
 
-    /** Most bytes the pool may reserve. Default: no limit but the device. */
+    /** Most bytes the pool may reserve. Default: no limit but the device. What would pass it
+     *  fails with GP_ERR_LIMIT, after all that GP_ERR_OUT_OF_MEMORY comes after. */
     size_t max_bytes;
+
+    /** The same as a share of the device's memory, 0 to 1; the lower of the two holds. 0: no
+     *  limit. Default 0. */
+    double max_fraction;
+
+    /** Share of the device's memory that is left to others, 0 to less than 1. While less than
+     *  that would be free after it, whoever holds the rest, the pool does not grow: it shares and
+     *  gives back what it has idle, as at max_bytes, and what finds no room then fails with
+     *  GP_ERR_LIMIT. The device is asked at each growth, and one that does not say how much is
+     *  free is taken at its word when it allocates. 0: nothing is left, and only a full device
+     *  ends growth, with GP_ERR_OUT_OF_MEMORY. Default 0.10. */
+    double headroom_fraction;
+
+    /** Reserved bytes above which the pool looks harder before each growth: every thread's cache
+     *  is flushed, streams share what they have idle, and free segments go back. Growth itself
+     *  is not refused. Default: none; the pool does so only where it would pass its highest
+     *  reservation. */
+    size_t soft_bytes;
 
     /** Most bytes one thread cache (L1) may hold. Default 4 MiB. */
     size_t l1_bytes;
@@ -253,7 +272,9 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  *                                  on_pressure, if it has one, was asked; with it up
  *                                  to four such waits more. gp_last_error() has the
  *                                  figures.
- * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
+ * @retval GP_ERR_LIMIT             The pool's max_bytes or max_fraction is reached, or only its
+ *                                  headroom is left of the device; after the same steps as
+ *                                  GP_ERR_OUT_OF_MEMORY.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
  *                                  stream captures, so it cannot be used now; or the
  *                                  driver takes no memory node into the capture. For
