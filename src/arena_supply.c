@@ -149,7 +149,8 @@ static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, 
             break;
         status = find_at_last(pool, request, piece);
     }
-    return gp_pressure_is_cause(status) ? gp_pressure_fail(pool, request->bytes, status) : status;
+    return gp_pressure_is_cause(status) ? gp_pressure_fail(pool, NULL, request->bytes, status)
+                                        : status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "budget.h"
 #include "error.h"
 #include "pool.h"
 #include "stats.h"
@@ -39,21 +40,28 @@ static size_t largest_free_span(gp_pool *pool)
     return large > chunk ? large : chunk;
 }
 
-/* Room for both of the texts below. */
-#define LIMITS_CHARS 80
+/* Room for all of the texts below. */
+#define LIMITS_CHARS 160
 
-static void describe_limits(const gp_limits *limits, char text[LIMITS_CHARS])
+static void describe_limits(const gp_limits *limits, const gp_stream_cache *asker,
+                            char text[LIMITS_CHARS])
 {
     int used = 0;
     text[0] = '\0';
     if (limits->max_bytes != SIZE_MAX)
-        used = snprintf(text, LIMITS_CHARS, ", limit %zu", limits->max_bytes);
+        used += snprintf(text, LIMITS_CHARS, ", limit %zu", limits->max_bytes);
     if (limits->headroom_bytes != 0)
-        (void)snprintf(text + used, LIMITS_CHARS - (size_t)used, ", headroom %zu",
-                       limits->headroom_bytes);
+        used += snprintf(text + used, LIMITS_CHARS - (size_t)used, ", headroom %zu",
+                         limits->headroom_bytes);
+    if (asker != NULL && gp_budget_is_set(asker))
+        (void)snprintf(text + used, LIMITS_CHARS - (size_t)used,
+                       ", the stream holds %llu of a budget of %llu",
+                       (unsigned long long)gp_budget_held(asker),
+                       (unsigned long long)gp_counter_get(&asker->budget_bytes));
 }
 
-gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status)
+gp_status gp_pressure_fail(gp_pool *pool, const gp_stream_cache *asker, size_t bytes,
+                           gp_status status)
 {
     char limits[LIMITS_CHARS];
     const int native = gp_last_native_error();
@@ -62,7 +70,7 @@ gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status)
     size_t free_bytes = 0;
     size_t total_bytes = 0;
     (void)pool->backend->ops->mem_info(pool->backend, &free_bytes, &total_bytes);
-    describe_limits(&pool->global.limits, limits);
+    describe_limits(&pool->global.limits, asker, limits);
     (void)gp_error_set(
         status,
         "%zu bytes asked; live %llu, cached %llu, reserved %llu, pending %llu, largest free span "

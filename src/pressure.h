@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "gp/pool.h"
+#include "stream_cache.h"
 
 /* Times that the caller may be asked for one allocation. */
 #define GP_PRESSURE_ROUNDS 4
@@ -26,7 +27,9 @@ static inline bool gp_pressure_is_cause(gp_status status)
  * callback may call gp. False inside of it. What the driver said last is still to be told. */
 bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing);
 
-/* Set the text of an allocation that fails for want of memory, and return the status. */
-gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status);
+/* Set the text of an allocation that fails for want of memory, and return the status. `asker`: the
+ * stream's cache, or NULL. */
+gp_status gp_pressure_fail(gp_pool *pool, const gp_stream_cache *asker, size_t bytes,
+                           gp_status status);
 
 #endif

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "address_table.h"
+#include "budget.h"
 #include "clock.h"
 #include "error.h"
 #include "pool.h"
@@ -73,12 +74,19 @@ static bool take_shared(const gp_supply *supply, const gp_fit *fit, gp_span *spa
     }
 }
 
+static bool is_within_budget(const gp_supply *supply, const gp_fit *fit)
+{
+    return gp_budget_allows(supply->cache, fit->bytes);
+}
+
 static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                      gp_supply_source *source)
 {
     *source = GP_SUPPLY_OWN;
     if (take_own(supply, fit, span))
         return true;
+    if (!is_within_budget(supply, fit))
+        return gp_stream_cache_join_own(supply->cache, fit, span);
     *source = GP_SUPPLY_SHARED;
     if (take_common(supply, fit, span))
         return true;
@@ -220,8 +228,9 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
 {
     const uint64_t start = gp_clock_ns();
     do {
-        /* Also of the stream itself: what it left unasked cannot go back before. */
-        if (gp_share_has_user(supply->cache->pool))
+        /* Also of the stream itself: what it left unasked cannot go back before, and what it
+         * keeps counts in its budget. */
+        if (gp_share_has_user(supply->cache->pool) || !is_within_budget(supply, fit))
             (void)gp_share_reclaim(supply->cache, true, supply->stream);
         if (take_any(supply, fit, span, source))
             return true;
@@ -234,6 +243,8 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
 static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
+    if (!is_within_budget(supply, fit))
+        return gp_budget_refuse(supply->cache, fit->bytes);
     gp_share_reclaim_all(pool);
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
@@ -250,6 +261,8 @@ static gp_status find_or_grow(const gp_supply *supply, const gp_fit *fit, gp_spa
     for (;;) {
         if (take_any(supply, fit, span, source))
             return GP_OK;
+        if (!is_within_budget(supply, fit))
+            return gp_budget_refuse(supply->cache, fit->bytes);
         if (gp_global_tier_begin_growth(global))
             break;
     }
@@ -282,8 +295,9 @@ static gp_status find_in_need(const gp_supply *supply, const gp_fit *fit, gp_spa
             break;
         status = find_at_last(supply, fit, span, source);
     }
-    return gp_pressure_is_cause(status) ? gp_pressure_fail(supply->cache->pool, fit->bytes, status)
-                                        : status;
+    return gp_pressure_is_cause(status)
+               ? gp_pressure_fail(supply->cache->pool, supply->cache, fit->bytes, status)
+               : status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */
@@ -313,7 +327,7 @@ gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *b
         return GP_OK;
 
     *source = GP_SUPPLY_SHARED;
-    if (!take_commons(supply, fit, block)) {
+    if (!is_within_budget(supply, fit) || !take_commons(supply, fit, block)) {
         gp_status status = find_large(supply, fit, block, source);
         if (status != GP_OK)
             return status;
@@ -338,6 +352,8 @@ gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp
     size_t least = least_chunk(request);
     gp_fit fit = {
         .bytes = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};
+    if (!is_within_budget(supply, &fit))
+        fit.bytes = least;
 
     gp_span span;
     gp_status status = find_or_grow(supply, &fit, &span, source);

@@ -1,6 +1,7 @@
 #include "tiers.h"
 
 #include "address_table.h"
+#include "budget.h"
 #include "error.h"
 #include "pool.h"
 #include "share.h"
@@ -109,7 +110,10 @@ gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
         gp_counter_add(&cache->counters->failures, 1);
         return status;
     }
-    gp_page_set_large(gp_address_table_held(block.base), GP_STATE_LIVE);
+    gp_page *page = gp_address_table_held(block.base);
+    gp_page_set_large(page, GP_STATE_LIVE);
+    if (GP_UNLIKELY(gp_budget_is_set(cache->stream)))
+        gp_budget_charge(cache->stream, page);
     count_served(cache, request->bytes, source);
     *base = block.base;
     return GP_OK;

@@ -119,6 +119,10 @@ typedef struct gp_pool_config {
      *  reservation. */
     size_t soft_bytes;
 
+    /** Most bytes that one stream may hold, of every stream that gp_stream_set_budget() gave no
+     *  budget of its own. Default: no limit. */
+    size_t stream_budget_bytes;
+
     /** Most bytes one thread cache (L1) may hold. Default 4 MiB. */
     size_t l1_bytes;
 
@@ -272,9 +276,9 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  *                                  on_pressure, if it has one, was asked; with it up
  *                                  to four such waits more. gp_last_error() has the
  *                                  figures.
- * @retval GP_ERR_LIMIT             The pool's max_bytes or max_fraction is reached, or only its
- *                                  headroom is left of the device; after the same steps as
- *                                  GP_ERR_OUT_OF_MEMORY.
+ * @retval GP_ERR_LIMIT             The pool's max_bytes or max_fraction is reached, or the
+ *                                  stream's budget, or only the headroom is left of the
+ *                                  device; after the same steps as GP_ERR_OUT_OF_MEMORY.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
  *                                  stream captures, so it cannot be used now; or the
  *                                  driver takes no memory node into the capture. For
