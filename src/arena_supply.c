@@ -89,12 +89,16 @@ static size_t bytes_to_grow(const gp_commons_request *request, size_t step)
 
 static gp_status grow(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
-    const size_t bytes = bytes_to_grow(request, pool->config.segment_bytes);
+    const size_t bytes =
+        gp_global_tier_growth(&pool->global, bytes_to_grow(request, GP_PAGE_BYTES));
     const uint64_t ceiling = gp_global_tier_ceiling(&pool->global, bytes);
     if (gp_counter_get(&pool->global.reserved) + bytes > ceiling &&
-        gp_release_down_to(pool, ceiling > bytes ? ceiling - bytes : 0))
+        gp_release_down_to(pool, gp_global_tier_room_target(&pool->global, ceiling, bytes)))
         (void)gp_release_trim(pool, 0);
-    return add_native(pool, bytes, request, piece);
+    gp_status status = add_native(pool, bytes, request, piece);
+    if (status == GP_OK)
+        gp_global_tier_note_growth(&pool->global);
+    return status;
 }
 
 /* One thread grows; whoever waited for it looks again first. */

@@ -27,6 +27,9 @@ gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend,
     tier->owns_native = config->native_pool == NULL;
     tier->native = config->native_pool;
     tier->follows_others = config->visible_order;
+    tier->least_step = config->segment_bytes;
+    tier->most_step = config->growth_bytes;
+    gp_counter_set(&tier->step, tier->least_step);
     if (tier->owns_native) {
         gp_status status =
             backend->ops->pool_create(backend, native_limit(&tier->limits), &tier->native);
@@ -74,6 +77,35 @@ uint64_t gp_global_tier_ceiling(const gp_global_tier *tier, size_t bytes)
     if (!gp_global_tier_allows(tier, bytes) && limits->max_bytes < ceiling)
         ceiling = limits->max_bytes;
     return limits->soft_bytes < ceiling ? limits->soft_bytes : ceiling;
+}
+
+uint64_t gp_global_tier_room_target(const gp_global_tier *tier, uint64_t ceiling, size_t bytes)
+{
+    const uint64_t target = ceiling > bytes ? ceiling - bytes : 0;
+    const uint64_t floor = gp_counter_get(&tier->floor);
+    return target > floor ? target : floor;
+}
+
+/* A step that the limit has no room for is none. */
+size_t gp_global_tier_growth(const gp_global_tier *tier, size_t bytes)
+{
+    const size_t growth = gp_round_up(bytes, gp_counter_get(&tier->step));
+    return gp_global_tier_allows(tier, growth) ? growth : gp_round_up(bytes, tier->least_step);
+}
+
+void gp_global_tier_note_growth(gp_global_tier *tier)
+{
+    const uint64_t step = gp_counter_get(&tier->step);
+    if (step < tier->most_step)
+        gp_counter_set(&tier->step, 2 * step);
+}
+
+void gp_global_tier_note_release(gp_global_tier *tier)
+{
+    gp_counter_set(&tier->step, tier->least_step);
+    const uint64_t reserved = gp_counter_get(&tier->reserved);
+    if (reserved < gp_counter_get(&tier->floor))
+        gp_counter_set(&tier->floor, reserved);
 }
 
 /* ---- segments ---------------------------------------------------------------- */

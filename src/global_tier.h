@@ -20,6 +20,9 @@ typedef struct gp_global_tier {
     gp_counter reserved_high;      /* Since the last reset, for statistics. */
     gp_counter reserved_ever_high; /* Since creation: growth beyond it gives back first. */
     gp_counter slack;              /* How far beyond it does not. */
+    gp_counter floor;              /* Set aside on request: growth gives back no more than above. */
+    gp_counter step;               /* The next growth is a multiple of it. */
+    size_t least_step, most_step;
     gp_counter allocs, frees, trims;
 
     pthread_mutex_t lock; /* Guards `growing` and `kept`. Not held while `growing` is true. */
@@ -49,6 +52,17 @@ bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes);
 /* How much the pool may hold, with so many bytes more, before it has to look harder for what it
  * has: its peak so far with some slack, or less where a limit says so. */
 uint64_t gp_global_tier_ceiling(const gp_global_tier *tier, size_t bytes);
+
+/* What may be left reserved when room is made for so many bytes under a ceiling. */
+uint64_t gp_global_tier_room_target(const gp_global_tier *tier, uint64_t ceiling, size_t bytes);
+
+/* How much to grow for a need of so many bytes. */
+size_t gp_global_tier_growth(const gp_global_tier *tier, size_t bytes);
+
+/* The pool has grown so; or it gave back, and begins with small steps again, and with what it
+ * has left of what was set aside. */
+void gp_global_tier_note_growth(gp_global_tier *tier);
+void gp_global_tier_note_release(gp_global_tier *tier);
 
 /*
  * Take a segment of at least `bytes` from the native pool, ordered on `stream`.

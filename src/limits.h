@@ -36,4 +36,9 @@ static inline bool gp_limits_allow(const gp_limits *limits, uint64_t reserved, s
  */
 bool gp_limits_leave_headroom(const gp_limits *limits, gp_backend *backend, size_t bytes);
 
+/* What a new pool is to reserve at once: what its config asks for in whole segments, but no more
+ * than the limits and the headroom have room for. */
+size_t gp_limits_initial(const gp_limits *limits, const gp_pool_config *config,
+                         gp_backend *backend);
+
 #endif

@@ -10,6 +10,7 @@
 #include "process.h"
 #include "registry.h"
 #include "release.h"
+#include "set_aside.h"
 #include "stats.h"
 #include "thread.h"
 
@@ -95,6 +96,11 @@ gp_status gp_pool_create(gp_pool **pool, const gp_pool_config *config)
     gp_status status = gp_pool_build(&made, config);
     if (status != GP_OK)
         return status;
+    status = gp_set_aside_initial(made);
+    if (status != GP_OK) {
+        gp_pool_tear_down(made);
+        return status;
+    }
     gp_registry_add(made);
     *pool = made;
     return GP_OK;

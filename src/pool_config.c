@@ -45,6 +45,8 @@ static void fill_zeros(gp_pool_config *config)
         config->large_bytes = defaults.large_bytes;
     if (config->segment_bytes == 0)
         config->segment_bytes = defaults.segment_bytes;
+    if (config->growth_bytes == 0)
+        config->growth_bytes = config->segment_bytes;
     if (config->l1_bytes == 0)
         config->l1_bytes = defaults.l1_bytes;
     if (config->l1_depth == 0)
@@ -82,6 +84,8 @@ static gp_status check_sizes(const gp_pool_config *config)
         return bad_field("large_bytes", "a power of two from 64 KiB to 64 MiB");
     if (!is_power_of_two_within(config->segment_bytes, 2 * MIB, 1024 * MIB))
         return bad_field("segment_bytes", "a power of two from 2 MiB to 1 GiB");
+    if (!is_power_of_two_within(config->growth_bytes, config->segment_bytes, 1024 * MIB))
+        return bad_field("growth_bytes", "a power of two from segment_bytes to 1 GiB");
     if (config->l1_depth > 256)
         return bad_field("l1_depth", "1 to 256");
     if (config->l1_refill_percent > 90)
@@ -94,6 +98,8 @@ static gp_status check_fractions(const gp_pool_config *config)
 {
     if (!(config->max_fraction >= 0.0 && config->max_fraction <= 1.0))
         return bad_field("max_fraction", "0 to 1");
+    if (!(config->initial_fraction >= 0.0 && config->initial_fraction <= 1.0))
+        return bad_field("initial_fraction", "0 to 1");
     if (!(config->headroom_fraction >= 0.0 && config->headroom_fraction < 1.0))
         return bad_field("headroom_fraction", "0 to less than 1");
     return GP_OK;

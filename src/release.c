@@ -63,6 +63,8 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target)
             break;
         released = true;
     }
+    if (released)
+        gp_global_tier_note_release(&pool->global);
     return released;
 }
 

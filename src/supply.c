@@ -183,7 +183,7 @@ static void make_room(gp_pool *pool, uint64_t ceiling, size_t bytes)
 {
     gp_global_tier *global = &pool->global;
     const uint64_t before = gp_counter_get(&global->reserved);
-    if (gp_release_down_to(pool, ceiling > bytes ? ceiling - bytes : 0))
+    if (gp_release_down_to(pool, gp_global_tier_room_target(global, ceiling, bytes)))
         (void)gp_release_trim(pool, 0);
 
     const uint64_t after = gp_counter_get(&global->reserved);
@@ -204,7 +204,7 @@ static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
 {
     gp_pool *pool = supply->cache->pool;
     gp_global_tier *global = &pool->global;
-    size_t bytes = gp_round_up(bytes_to_grow(fit), pool->config.segment_bytes);
+    const size_t bytes = gp_global_tier_growth(global, bytes_to_grow(fit));
     const uint64_t ceiling = gp_global_tier_ceiling(global, bytes);
     if (gp_share_reclaim(supply->cache, true, supply->stream) &&
         take_any(supply, fit, span, source))
@@ -217,7 +217,10 @@ static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
         make_room(pool, ceiling, bytes);
     }
     *source = GP_SUPPLY_GROWN;
-    return add_native(supply, bytes, fit, span);
+    gp_status status = add_native(supply, bytes, fit, span);
+    if (status == GP_OK)
+        gp_global_tier_note_growth(global);
+    return status;
 }
 
 /* ---- when growth fails -------------------------------------------------------------- */
@@ -336,6 +339,12 @@ gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *b
     return GP_OK;
 }
 
+size_t gp_supply_chunk_bytes(const gp_pool_config *config)
+{
+    const size_t twice = 2 * config->large_bytes;
+    return twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
+}
+
 static size_t least_chunk(const gp_request *request)
 {
     size_t least = LEAST_CHUNK_BYTES;
@@ -347,8 +356,7 @@ static size_t least_chunk(const gp_request *request)
 gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
                           bool *found, gp_supply_source *source)
 {
-    size_t twice = 2 * supply->cache->pool->config.large_bytes;
-    size_t chunk = twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
+    size_t chunk = gp_supply_chunk_bytes(&supply->cache->pool->config);
     size_t least = least_chunk(request);
     gp_fit fit = {
         .bytes = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};

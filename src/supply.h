@@ -32,6 +32,9 @@ typedef struct gp_supply {
 /* Where the memory came from. */
 typedef enum gp_supply_source { GP_SUPPLY_OWN, GP_SUPPLY_SHARED, GP_SUPPLY_GROWN } gp_supply_source;
 
+/* What a stream takes at once to cut small blocks from, if there is so much. */
+size_t gp_supply_chunk_bytes(const gp_pool_config *config);
+
 /* A large block that is ordered on the stream; its record reads GP_STATE_CACHED. Else what
  * the allocation fails with. */
 gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *block,

@@ -21,6 +21,9 @@ Test(config, init_fills_in_the_documented_defaults)
     cr_assert(eq(sz, config.alignment, 512));
     cr_assert(eq(sz, config.large_bytes, KIB(512)));
     cr_assert(eq(sz, config.segment_bytes, MIB(32)));
+    cr_assert(eq(sz, config.growth_bytes, 0));
+    cr_assert(eq(sz, config.initial_bytes, 0));
+    cr_assert(eq(dbl, config.initial_fraction, 0.0));
     cr_assert(eq(sz, config.max_bytes, 0));
     cr_assert(eq(dbl, config.max_fraction, 0.0));
     cr_assert(eq(dbl, config.headroom_fraction, 0.10));
@@ -91,6 +94,9 @@ static const bad_field bad_fields[] = {
     BAD(segment_bytes, MIB(1)),
     BAD(segment_bytes, MIB(3)),
     BAD(segment_bytes, GIB(2)),
+    BAD(growth_bytes, MIB(1)),
+    BAD(growth_bytes, MIB(6)),
+    BAD(growth_bytes, GIB(2)),
     BAD(l1_depth, 257),
     BAD(l1_refill_percent, 91),
 };

@@ -69,11 +69,15 @@ Test(headroom, fraction_out_of_range_is_refused_by_name)
         most.max_fraction = bad[i];
         gp_pool_config left = pool_config();
         left.headroom_fraction = bad[i];
+        gp_pool_config initial = pool_config();
+        initial.initial_fraction = bad[i];
 
         FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &most));
         cr_assert(strstr(gp_last_error(), "max_fraction") != NULL, "%s", gp_last_error());
         FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &left));
         cr_assert(strstr(gp_last_error(), "headroom_fraction") != NULL, "%s", gp_last_error());
+        FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &initial));
+        cr_assert(strstr(gp_last_error(), "initial_fraction") != NULL, "%s", gp_last_error());
     }
 }
 

@@ -97,6 +97,20 @@ typedef struct gp_pool_config {
      *  own pools grow. */
     size_t segment_bytes;
 
+    /** Growth steps begin at segment_bytes, double with each growth up to this many bytes, and
+     *  begin anew once memory went back; a power of two from segment_bytes to 1 GiB. Default:
+     *  segment_bytes, so that they stay as they are, which is the leanest. */
+    size_t growth_bytes;
+
+    /** Bytes that the pool reserves when it is made, and keeps: only a trim, or a request that
+     *  would fail otherwise, takes memory out of them. An eighth of them is for blocks of up to
+     *  large_bytes. No more than the limits and the headroom leave. Default 0. */
+    size_t initial_bytes;
+
+    /** The same as a share of the device's memory, 0 to 1; the higher of the two holds.
+     *  Default 0. */
+    double initial_fraction;
+
     /** Most bytes the pool may reserve. Default: no limit but the device. What would pass it
      *  fails with GP_ERR_LIMIT, after all that GP_ERR_OUT_OF_MEMORY comes after. */
     size_t max_bytes;
@@ -161,7 +175,7 @@ GP_API void gp_pool_config_init(gp_pool_config *config);
  *
  * Takes the device's primary context and creates a native pool whose release
  * threshold is unlimited: gp alone decides when memory goes back. Reserves
- * nothing yet.
+ * nothing yet but initial_bytes.
  *
  * @param pool    [out] The new pool; destroy it with gp_pool_destroy().
  * @param config  NULL for the defaults, else filled by gp_pool_config_init().
@@ -175,6 +189,7 @@ GP_API void gp_pool_config_init(gp_pool_config *config);
  * @retval GP_ERR_UNSUPPORTED         No such device, it has no memory pools, or the
  *                                    driver is older than CUDA 12.0's.
  * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
+ * @retval GP_ERR_OUT_OF_MEMORY       The device refused initial_bytes, or the native pool.
  * @retval GP_ERR_WRONG_PROCESS       In a child forked after gp was first used.
  * @retval GP_ERR_SHUTDOWN            The process is exiting.
  * @retval GP_ERR_CUDA                Any other native failure.
