@@ -13,6 +13,7 @@ static bool replay_all(const bench_options *options, bench_replay *replay,
 {
     char error[BENCH_ERROR_CHARS];
     for (size_t t = 0; t < options->trace_count; t++) {
+        replay->session.warm_from = options->warm_from_trace ? options->traces[t] : NULL;
         for (size_t p = 0; p < options->lineup.count; p++) {
             replay->session.contender = options->lineup.contenders[p];
             if (!bench_replay_run(replay, &traces[t], results, error)) {

@@ -66,6 +66,9 @@ typedef struct bench_contender_ops {
     /* Every block is freed and every stream has left. */
     void (*close)(bench_contender *contender);
 
+    /* Optional. Get ready for a run that was recorded in a file, before any stream enters. */
+    int (*warm)(bench_contender *contender, const char *path);
+
     /* A stream is about to be used, or will not be used again. */
     int (*enter)(bench_contender *contender, cudaStream_t stream);
     int (*leave)(bench_contender *contender, cudaStream_t stream);

@@ -52,6 +52,11 @@ static void gp_contender_close(bench_contender *contender)
     free(self);
 }
 
+static int gp_contender_warm(bench_contender *contender, const char *path)
+{
+    return (int)gp_pool_warm_from_trace(self_of(contender)->pool, path);
+}
+
 static int gp_contender_enter(bench_contender *contender, cudaStream_t stream)
 {
     gp_contender *self = self_of(contender);
@@ -176,6 +181,7 @@ static const bench_contender_ops template_ops = {
     .has_modes = true,
     .open = gp_contender_open,
     .close = gp_contender_close,
+    .warm = gp_contender_warm,
     .enter = gp_contender_enter,
     .leave = gp_contender_leave,
     .alloc = gp_contender_alloc,

@@ -31,6 +31,7 @@ typedef struct bench_options {
     size_t trace_count;
     bool per_stream;
     bool kernels;
+    bool warm_from_trace;
     size_t passes;
 
     /* hit */

@@ -43,6 +43,7 @@ typedef struct bench_result {
     const char *mode; /* NULL where the policy has none */
     int pass;         /* From 1; 0 in `hit`. */
     bool kernels;
+    bool warmed;    /* Of the trace, before the first pass. */
     bool simulated; /* The device is. */
     bool is_hit;    /* Else a pass of `replay`. */
     size_t events;  /* Calls made in it, allocations and frees. */

@@ -15,6 +15,7 @@ static void describe(const bench_session_config *config, const bench_stage *stag
     result->thread_count = stage->player_count;
     result->mode = config->contender->has_modes ? bench_mode_name(config->mode) : NULL;
     result->kernels = config->kernels;
+    result->warmed = config->warm_from != NULL;
     result->simulated = config->device->kind == GP_BACKEND_SIM;
     if (config->device->get_name(0, result->device_name, sizeof(result->device_name)) != DEVICE_OK)
         (void)snprintf(result->device_name, sizeof(result->device_name), "unknown");
@@ -125,7 +126,13 @@ static bool open_contender(bench_session *session, char error[BENCH_ERROR_CHARS]
         (void)snprintf(error, BENCH_ERROR_CHARS, "%s: needs a GPU", ops->name);
         return false;
     }
+    if (session->config.warm_from != NULL && ops->warm == NULL) {
+        (void)snprintf(error, BENCH_ERROR_CHARS, "%s: cannot be warmed from a trace", ops->name);
+        return false;
+    }
     int code = ops->open(ops, &session->contender, device, session->config.mode);
+    if (code == 0 && session->config.warm_from != NULL)
+        code = ops->warm(session->contender, session->config.warm_from);
     if (code != 0)
         (void)snprintf(error, BENCH_ERROR_CHARS, "%s: %s", ops->name, ops->error(code));
     return code == 0;

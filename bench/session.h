@@ -21,6 +21,7 @@ typedef struct bench_session_config {
     bench_mode mode;
     bool per_stream; /* A thread for each stream; else one for all. */
     bool kernels;
+    const char *warm_from;    /* A recording that the contender gets ready for; NULL: for none. */
     bench_progress *progress; /* Begun; a step is an event. */
 } bench_session_config;
 

@@ -156,6 +156,28 @@ Test(gp_bench, replay_holds_little_more_than_what_is_live)
     cr_assert(ge(dbl, number(1, "reserved_over_live"), 1.0));
 }
 
+Test(gp_bench, replay_of_a_trace_that_gp_was_warmed_from_makes_no_native_call)
+{
+    RUN("replay --device sim --warm-from-trace --passes 3 --trace '%s' --json -", GP_BENCH_TRACE);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(3);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(eq(int, json_typeof(member(i, "warmed")), JSON_TRUE));
+        cr_assert(eq(llong, integer(i, "native_allocs"), 0));
+        cr_assert(eq(llong, integer(i, "native_frees"), 0));
+    }
+}
+
+Test(gp_bench, replay_warms_nothing_that_cannot_get_ready)
+{
+    RUN("replay --device sim --warm-from-trace --policy native --trace '%s'", GP_BENCH_TRACE);
+
+    cr_assert(eq(int, run.exit_code, 1));
+    cr_assert(strstr(run.errors, "native: cannot be warmed from a trace") != NULL, "%s",
+              run.errors);
+}
+
 Test(gp_bench, replay_plays_each_stream_by_a_thread_of_its_own)
 {
     RUN("replay --device sim --threads per-stream --kernels --passes 3 --trace '%s' "

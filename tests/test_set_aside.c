@@ -122,6 +122,7 @@ Test(set_aside, growth_steps_double_up_to_their_bound)
         while (pool_stats().reserved_bytes < reserved[i])
             (void)pool_alloc(MIB(2), stream);
         cr_assert(eq(u64, pool_stats().reserved_bytes, reserved[i]));
+        cr_assert(eq(u64, pool_stats().native_allocs, (uint64_t)i + 1));
     }
 }
 

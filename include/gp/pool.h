@@ -473,6 +473,45 @@ GP_API GP_NODISCARD gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream
                                               const gp_reserve_entry *plan, size_t count);
 
 /**
+ * gp_pool_reserve() of @p count blocks each of all powers of two from 512 bytes to 1 MiB.
+ *
+ * @param count  0 does nothing.
+ *
+ * Statuses and thread rule as gp_pool_reserve().
+ */
+GP_API GP_NODISCARD gp_status gp_pool_reserve_pow2(gp_pool *pool, cudaStream_t stream,
+                                                   size_t count);
+
+/**
+ * Have memory ready for a run like one that was recorded.
+ *
+ * Reserves what each stream of the recording had live at its own peak, for all of them at once and
+ * with a margin for what is lost between blocks, whatever streams they will be. A run that asks for
+ * the same blocks on as many streams then finds them without a call of the native allocator,
+ * alloc or free, however its streams are shifted against each other. What it reserved stays, as
+ * gp_pool_config.initial_bytes do. Idle memory that the pool has in one piece is used first, so
+ * that a second call with the same file adds nothing.
+ *
+ * @param pool  The pool.
+ * @param path  A recording in the format of gp-bench, plain or gzipped. All of it is read and
+ *              checked before anything is reserved.
+ *
+ * @retval GP_OK                      The memory is there.
+ * @retval GP_ERR_INVALID_ARGUMENT    @p path is NULL or cannot be read, or a line of the file
+ *                                    is wrong: gp_last_error() names it.
+ * @retval GP_ERR_UNSUPPORTED         The file is gzipped, and there is no zlib (libz.so.1) on
+ *                                    this machine.
+ * @retval GP_ERR_INVALID_POOL        NULL or destroyed.
+ * @retval GP_ERR_LIMIT               The pool's max_bytes or the headroom has no room for it.
+ * @retval GP_ERR_OUT_OF_MEMORY, GP_ERR_OUT_OF_HOST_MEMORY, GP_ERR_CUDA,
+ *         GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h. Part of it may be
+ *         reserved.
+ *
+ * Thread-safe.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_warm_from_trace(gp_pool *pool, const char *path);
+
+/**
  * The native pool behind a pool.
  *
  * @param pool    The pool.
