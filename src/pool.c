@@ -49,6 +49,7 @@ static gp_status build_parts(gp_pool *pool)
     gp_use_table_init(&pool->uses);
     gp_captured_blocks_init(&pool->captured);
     gp_arenas_init(&pool->arenas);
+    gp_idle_init(pool);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
 

@@ -14,6 +14,7 @@
 #include "commons.h"
 #include "fence.h"
 #include "global_tier.h"
+#include "idle.h"
 #include "page_store.h"
 #include "stream_cache.h"
 #include "stream_registry.h"
@@ -36,6 +37,7 @@ struct gp_pool {
     gp_use_table uses;
     gp_captured_blocks captured;
     gp_arenas arenas; /* Of captures, with GP_CAPTURE_ARENA. */
+    gp_idle idle;
 
     /* Every stream cache there ever was; grows at the front, never shrinks. */
     _Atomic(gp_stream_cache *) streams;

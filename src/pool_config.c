@@ -6,6 +6,7 @@
 #include "error.h"
 
 #define MIB ((size_t)1 << 20)
+#define MOST_WINDOW_MS 3600000u
 
 static bool is_set_in_environment(const char *name)
 {
@@ -26,6 +27,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .large_bytes = MIB / 2,
         .segment_bytes = 32 * MIB,
         .headroom_fraction = 0.10,
+        .idle_window_ms = 1000,
         .l1_bytes = 4 * MIB,
         .l1_depth = 64,
         .l1_refill_percent = 20,
@@ -47,6 +49,8 @@ static void fill_zeros(gp_pool_config *config)
         config->segment_bytes = defaults.segment_bytes;
     if (config->growth_bytes == 0)
         config->growth_bytes = config->segment_bytes;
+    if (config->idle_window_ms == 0)
+        config->idle_window_ms = defaults.idle_window_ms;
     if (config->l1_bytes == 0)
         config->l1_bytes = defaults.l1_bytes;
     if (config->l1_depth == 0)
@@ -86,6 +90,8 @@ static gp_status check_sizes(const gp_pool_config *config)
         return bad_field("segment_bytes", "a power of two from 2 MiB to 1 GiB");
     if (!is_power_of_two_within(config->growth_bytes, config->segment_bytes, 1024 * MIB))
         return bad_field("growth_bytes", "a power of two from segment_bytes to 1 GiB");
+    if (config->idle_window_ms > MOST_WINDOW_MS)
+        return bad_field("idle_window_ms", "1 to 3600000");
     if (config->l1_depth > 256)
         return bad_field("l1_depth", "1 to 256");
     if (config->l1_refill_percent > 90)

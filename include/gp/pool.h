@@ -137,6 +137,10 @@ typedef struct gp_pool_config {
      *  budget of its own. Default: no limit. */
     size_t stream_budget_bytes;
 
+    /** Memory counts as idle once nobody took it for so many milliseconds, 1 to 3,600,000
+     *  (gp_pool_stats.idle_bytes_by_age). Default 1000. */
+    uint32_t idle_window_ms;
+
     /** Most bytes one thread cache (L1) may hold. Default 4 MiB. */
     size_t l1_bytes;
 
