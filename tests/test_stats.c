@@ -136,6 +136,21 @@ Test(stats, free_memory_in_pieces_shows_as_external_fragmentation)
     cr_assert(eq(dbl, pool_stats().idle_share, 1.0));
 }
 
+Test(stats, free_pieces_that_a_busy_stream_keeps_count_too)
+{
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    pool_use(KIB(512), other);
+    gp_sim_gate gate = pool_close_gate(busy);
+
+    pool_use(MIB(4), busy); /* kept whole */
+    cr_assert(eq(u64, pool_stats().largest_free_bytes, MIB(4)));
+    pool_use(MIB(24), busy); /* joined */
+    cr_assert(eq(u64, pool_stats().largest_free_bytes, MIB(24)));
+
+    pool_open_gate(gate);
+}
+
 /* 64 MiB idle in the commons, of which `used` is taken and given back now. */
 static void look_after(uint64_t ns, size_t used, cudaStream_t stream)
 {
@@ -167,6 +182,10 @@ Test(stats, memory_that_nobody_takes_ages)
     cr_assert(eq(u64, pool_stats().idle_bytes_by_age[0], MIB(48)));
     cr_assert(eq(u64, pool_stats().idle_bytes_by_age[1], MIB(48)));
     cr_assert(eq(u64, pool_stats().idle_bytes_by_age[2], 0));
+    look_after(second, 0, stream);
+    look_after(second, 0, stream);
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[0], MIB(64)));
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[1], MIB(48)));
     look_after(100 * second, 0, stream); /* nobody looked for long */
     cr_assert(eq(u64, pool_stats().idle_bytes_by_age[3], MIB(64)));
 }
