@@ -35,8 +35,10 @@ typedef struct bench_usage {
     uint64_t reserved_bytes_high; /* Held from the device, peak since reset_peak(). */
     uint64_t pool_bytes_high;     /* Of it, held by gp itself; the native pool: the same. */
     uint64_t l1_hits, l2_hits, shared_hits;
+    uint64_t refills, flushes;            /* Between the tiers. */
     uint64_t queries, records, waits;     /* Of streams and events. */
     uint64_t native_allocs, native_frees; /* 0 if passes_through: every call is one. */
+    uint64_t native_trims;
 } bench_usage;
 
 /* What of a contender's memory is free, as far as it knows. */

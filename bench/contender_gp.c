@@ -103,11 +103,14 @@ static int gp_contender_get_usage(bench_contender *contender, bench_usage *usage
         .l1_hits = stats.l1_hits,
         .l2_hits = stats.l2_hits,
         .shared_hits = stats.shared_hits,
+        .refills = stats.l1_refills,
+        .flushes = stats.l1_flushes,
         .queries = stats.event_queries,
         .records = stats.event_records,
         .waits = stats.stream_waits,
         .native_allocs = stats.native_allocs,
         .native_frees = stats.native_frees,
+        .native_trims = stats.native_trims,
     };
     return 0;
 }

@@ -245,6 +245,19 @@ void bench_options_parse_replay(bench_options *options, int argc, char **argv)
     parse(&argp, options, argc, argv);
 }
 
+/* The same line; another question. */
+void bench_options_parse_tail(bench_options *options, int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = replay_options,
+        .parser = parse_replay,
+        .args_doc = "--trace FILE...",
+        .doc = "Play recorded allocation traces and find the slowest calls of each pass.",
+        .children = common_children,
+    };
+    parse(&argp, options, argc, argv);
+}
+
 /* ---- hit ---- */
 
 static const struct argp_option hit_options[] = {

@@ -26,7 +26,7 @@ typedef struct bench_options {
     bench_mode mode;
     const char *json; /* Path, "-", or NULL for a table. */
 
-    /* replay */
+    /* replay and tail */
     const char **traces; /* Into argv, but for the array itself: options_destroy(). */
     size_t trace_count;
     bool per_stream;
@@ -59,6 +59,7 @@ typedef struct bench_options {
  * process with BENCH_EXIT_USAGE if they are wrong, or after --help.
  */
 void bench_options_parse_replay(bench_options *options, int argc, char **argv);
+void bench_options_parse_tail(bench_options *options, int argc, char **argv);
 void bench_options_parse_hit(bench_options *options, int argc, char **argv);
 void bench_options_parse_compare(bench_options *options, int argc, char **argv);
 void bench_options_parse_scale(bench_options *options, int argc, char **argv);

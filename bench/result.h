@@ -7,6 +7,7 @@
 
 #include "contender.h"
 #include "latency.h"
+#include "longest.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,6 +57,9 @@ typedef struct bench_result {
     bench_usage usage;         /* Counts are this measurement's own; peaks likewise. */
     int64_t hazards;           /* -1: nobody looks for them on this device. */
     double sim_native_ns_mean; /* Simulated time of native calls, per event. */
+
+    bench_call longest; /* of a pass that was watched; ticks 0: of none */
+    double longest_ns;
 
     bench_hit_figures hit; /* if is_hit */
 } bench_result;
