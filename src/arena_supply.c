@@ -148,6 +148,9 @@ static gp_status find_at_last(gp_pool *pool, const gp_commons_request *request, 
 static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
     gp_status status = find_at_last(pool, request, piece);
+    if (gp_pressure_is_cause(status) &&
+        gp_pressure_ask_pools(pool, bytes_to_grow(request, GP_PAGE_BYTES)))
+        status = find_at_last(pool, request, piece);
     for (int round = 0; gp_pressure_is_cause(status) && round < GP_PRESSURE_ROUNDS; round++) {
         if (!gp_pressure_relieve(pool, request->bytes))
             break;

@@ -49,6 +49,7 @@ struct gp_pool {
     struct gp_thread_pool *threads;
     gp_thread_counters ended; /* Sums over threads that are gone. */
     gp_pool *next;            /* In the registry. */
+    uint32_t visitors;        /* Threads that ask it for memory for another pool. */
 
     /* Live bytes as folded in by threads on their slow paths, and their peak. */
     gp_counter live_folded;

@@ -5,6 +5,8 @@
 #include "budget.h"
 #include "error.h"
 #include "pool.h"
+#include "registry.h"
+#include "release.h"
 #include "stats.h"
 
 /* The thread is inside the callback, of whatever pool. */
@@ -21,6 +23,44 @@ bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing)
     asking = false;
     gp_error_set_native(native);
     return relieved;
+}
+
+/* ---- other pools ---------------------------------------------------------------- */
+
+/* More of them are not asked. */
+#define MOST_POOLS 64
+
+static uint64_t reserved_by(const gp_pool *pool)
+{
+    return gp_counter_get(&pool->global.reserved);
+}
+
+/* What one gives need not be in one piece: the native pools have each their own memory, and the
+ * device maps it anywhere. */
+static size_t ask(gp_pool *other, size_t bytes_missing)
+{
+    const uint64_t before = reserved_by(other);
+    if (!gp_release_for_others(other, bytes_missing))
+        return 0;
+    const uint64_t after = reserved_by(other);
+    return after < before ? before - after : 0;
+}
+
+bool gp_pressure_ask_pools(gp_pool *pool, size_t bytes_missing)
+{
+    gp_pool *others[MOST_POOLS];
+    size_t given = 0;
+    if (!gp_global_tier_allows(&pool->global, bytes_missing))
+        return false;
+    const int native = gp_last_native_error();
+    const size_t count = gp_registry_visit_others(pool, others, MOST_POOLS);
+    for (size_t i = 0; i < count; i++) {
+        if (given < bytes_missing)
+            given += ask(others[i], bytes_missing - given);
+        gp_registry_leave(others[i]);
+    }
+    gp_error_set_native(native);
+    return given > 0;
 }
 
 /* ---- what is said ------------------------------------------------------------- */
@@ -75,11 +115,12 @@ gp_status gp_pressure_fail(gp_pool *pool, const gp_stream_cache *asker, size_t b
         status,
         "%zu bytes asked; live %llu, cached %llu, reserved %llu, pending %llu, largest free span "
         "%zu, device free %zu of %zu%s; tried: own blocks, commons, other streams, flush of all "
-        "thread caches, a wait for pending work, release of free segments, trim, growth%s",
+        "thread caches, a wait for pending work, release of free segments, trim, growth%s%s",
         bytes, (unsigned long long)live,
         (unsigned long long)(reserved > live ? reserved - live : 0), (unsigned long long)reserved,
         (unsigned long long)pending_bytes(pool), largest_free_span(pool), free_bytes, total_bytes,
-        limits, pool->config.on_pressure == NULL ? "" : ", the caller's on_pressure");
+        limits, gp_global_tier_allows(&pool->global, bytes) ? ", idle memory of other pools" : "",
+        pool->config.on_pressure == NULL ? "" : ", the caller's on_pressure");
     gp_error_set_native(native);
     return status;
 }

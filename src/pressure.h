@@ -27,6 +27,10 @@ static inline bool gp_pressure_is_cause(gp_status status)
  * callback may call gp. False inside of it. What the driver said last is still to be told. */
 bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing);
 
+/* Ask the other pools of the device, in this process, for idle memory; true if one gave some. No
+ * lock is held. Not for a request that the pool's own limit has no room for. */
+bool gp_pressure_ask_pools(gp_pool *pool, size_t bytes_missing);
+
 /* Set the text of an allocation that fails for want of memory, and return the status. `asker`: the
  * stream's cache, or NULL. */
 gp_status gp_pressure_fail(gp_pool *pool, const gp_stream_cache *asker, size_t bytes,

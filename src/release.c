@@ -5,6 +5,8 @@
 #include "address_table.h"
 #include "block.h"
 #include "pool.h"
+#include "revocation.h"
+#include "share.h"
 #include "stats.h"
 
 /* ---- wholly free segments ------------------------------------------------------ */
@@ -66,6 +68,19 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target)
     if (released)
         gp_global_tier_note_release(&pool->global);
     return released;
+}
+
+/* ---- for others ------------------------------------------------------------------ */
+
+bool gp_release_for_others(gp_pool *pool, size_t bytes)
+{
+    const uint64_t reserved = gp_counter_get(&pool->global.reserved);
+    const uint64_t target = gp_global_tier_room_target(&pool->global, reserved, bytes);
+    if (reserved <= target)
+        return false;
+    gp_revocation_flush_all(pool);
+    gp_share_reclaim_all(pool);
+    return gp_release_down_to(pool, target) && gp_release_trim(pool, 0) == GP_OK;
 }
 
 /* ---- everything ------------------------------------------------------------------ */

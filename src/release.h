@@ -16,6 +16,12 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target);
  * it: it goes back, or is kept. */
 void gp_release_unused(gp_pool *pool, gp_segment *segment, gp_span span, cudaStream_t own_stream);
 
+/*
+ * For another pool that finds the device full: release idle memory until so many bytes were, but
+ * not what was set aside, and trim. True if something was. The caller holds no lock.
+ */
+bool gp_release_for_others(gp_pool *pool, size_t bytes);
+
 /* Trim the native pool, once the device is past what was just released. */
 gp_status gp_release_trim(gp_pool *pool, size_t min_bytes_to_keep);
 

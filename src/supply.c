@@ -292,15 +292,18 @@ static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
 static gp_status find_in_need(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                               gp_supply_source *source)
 {
+    gp_pool *pool = supply->cache->pool;
     gp_status status = find_at_last(supply, fit, span, source);
+    if (gp_pressure_is_cause(status) && is_within_budget(supply, fit) &&
+        gp_pressure_ask_pools(pool, bytes_to_grow(fit)))
+        status = find_at_last(supply, fit, span, source);
     for (int round = 0; gp_pressure_is_cause(status) && round < GP_PRESSURE_ROUNDS; round++) {
-        if (!gp_pressure_relieve(supply->cache->pool, fit->bytes))
+        if (!gp_pressure_relieve(pool, fit->bytes))
             break;
         status = find_at_last(supply, fit, span, source);
     }
-    return gp_pressure_is_cause(status)
-               ? gp_pressure_fail(supply->cache->pool, supply->cache, fit->bytes, status)
-               : status;
+    return gp_pressure_is_cause(status) ? gp_pressure_fail(pool, supply->cache, fit->bytes, status)
+                                        : status;
 }
 
 /* ---- the interface -------------------------------------------------------------------- */

@@ -16,6 +16,8 @@
  *     if that fails: every thread cache is flushed, all of the above once more,
  *         a bounded wait for what is pending, all free segments go back, the native
  *         pool is trimmed, and growth is tried a last time, by what is needed
+ *     if that fails too, and not for the pool's own limit: other pools of the device are asked
+ *         for idle memory, then the caller, and all of that is done again
  */
 #ifndef GP_SRC_SUPPLY_H
 #define GP_SRC_SUPPLY_H

@@ -291,9 +291,11 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  *                                  stream is not asked.
  * @retval GP_ERR_OUT_OF_MEMORY     The device is full, also after a wait of at most
  *                                  10 ms for work under way, after every idle block
- *                                  of the pool was given back, and after the pool's
- *                                  on_pressure, if it has one, was asked; with it up
- *                                  to four such waits more. gp_last_error() has the
+ *                                  of the pool was given back, after the other pools of
+ *                                  the device, in this process, were asked for idle
+ *                                  memory, and after the pool's on_pressure, if it has
+ *                                  one, was asked; with each of these up to four such
+ *                                  waits more. gp_last_error() has the
  *                                  figures.
  * @retval GP_ERR_LIMIT             The pool's max_bytes or max_fraction is reached, or the
  *                                  stream's budget, or only the headroom is left of the
@@ -447,6 +449,27 @@ GP_API GP_NODISCARD gp_status gp_usable_size(const void *ptr, size_t *bytes);
  * May take long (about 1 µs a MiB). Thread-safe. Mirrors cudaMemPoolTrimTo().
  */
 GP_API GP_NODISCARD gp_status gp_pool_trim_to(gp_pool *pool, size_t min_bytes_to_keep);
+
+/**
+ * Give back all idle memory at once, because somebody else needs it now.
+ *
+ * As gp_pool_trim_to() down to 0, but work that is under way is waited for, up to 10 ms, so that
+ * memory it uses goes too. For another allocator in the process, or another process, that cannot
+ * ask by itself: call this where its allocation failed, and try that again. gp pools of one device
+ * ask each other.
+ *
+ * @param pool  The pool.
+ *
+ * @retval GP_OK                Done, also if nothing could be given back: what is live, or in use
+ *                              for longer, stays.
+ * @retval GP_ERR_INVALID_POOL  NULL or destroyed.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h. Nothing was done.
+ * @retval GP_ERR_CUDA          The native pool was not trimmed; what gp released
+ *                              to it stays released.
+ *
+ * Thread-safe.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_release_now(gp_pool *pool);
 
 /** One line of a plan for gp_pool_reserve(): @c count blocks of @c bytes each. */
 typedef struct gp_reserve_entry {
