@@ -194,19 +194,57 @@ static gp_segment *smallest_free_locked(const gp_commons *commons)
     return best;
 }
 
+/* Largest of those of at most so many bytes, lowest among equals. */
+static gp_segment *largest_free_locked(const gp_commons *commons, uint64_t most_bytes)
+{
+    const gp_policy_ops *policy = &commons->pool->policy;
+    gp_segment *best = NULL;
+    for (gp_segment *segment = commons->segments.first; segment; segment = segment->next) {
+        if (segment->span.bytes <= most_bytes &&
+            policy->segment_is_free(commons->policy, segment->span.base) &&
+            (best == NULL || segment->span.bytes > best->span.bytes ||
+             (segment->span.bytes == best->span.bytes && segment->span.base < best->span.base)))
+            best = segment;
+    }
+    return best;
+}
+
+/* A policy may keep a free segment to itself. */
+static gp_segment *remove_locked(gp_commons *commons, gp_segment *segment)
+{
+    if (segment == NULL ||
+        !commons->pool->policy.remove_segment(commons->policy, segment->span.base))
+        return NULL;
+    gp_segment_unlink(&commons->segments, segment);
+    lose_free_locked(commons, segment->span.bytes);
+    return segment;
+}
+
 gp_segment *gp_commons_remove_segment(gp_commons *commons)
 {
     gp_commons_lock(commons);
     gp_segment *segment =
         gp_commons_is_used_by(commons, NULL) ? smallest_free_locked(commons) : NULL;
-    /* A policy may keep a free segment to itself. */
-    if (segment != NULL &&
-        !commons->pool->policy.remove_segment(commons->policy, segment->span.base))
-        segment = NULL;
-    if (segment != NULL) {
-        gp_segment_unlink(&commons->segments, segment);
-        lose_free_locked(commons, segment->span.bytes);
-    }
+    segment = remove_locked(commons, segment);
     gp_commons_unlock(commons);
     return segment;
+}
+
+gp_segment *gp_commons_remove_largest(gp_commons *commons, uint64_t most_bytes)
+{
+    gp_commons_lock(commons);
+    gp_segment *segment =
+        gp_commons_is_used_by(commons, NULL) ? largest_free_locked(commons, most_bytes) : NULL;
+    segment = remove_locked(commons, segment);
+    gp_commons_unlock(commons);
+    return segment;
+}
+
+size_t gp_commons_largest_segment(gp_commons *commons, uint64_t most_bytes)
+{
+    gp_commons_lock(commons);
+    const gp_segment *segment = largest_free_locked(commons, most_bytes);
+    const size_t bytes = segment == NULL ? 0 : segment->span.bytes;
+    gp_commons_unlock(commons);
+    return bytes;
 }

@@ -118,4 +118,10 @@ uint64_t gp_commons_restart_least(gp_commons *commons);
 /* Take out the smallest wholly free segment; NULL if there is none, or they have a user. */
 gp_segment *gp_commons_remove_segment(gp_commons *commons);
 
+/* The same for the largest of those of at most so many bytes. */
+gp_segment *gp_commons_remove_largest(gp_commons *commons, uint64_t most_bytes);
+
+/* How large that is; 0: there is none. */
+size_t gp_commons_largest_segment(gp_commons *commons, uint64_t most_bytes);
+
 #endif

@@ -28,18 +28,20 @@ static void record(gp_idle *idle, uint64_t least, uint64_t count)
     gp_counter_set(&idle->windows, windows + (count < GP_IDLE_WINDOWS ? count : GP_IDLE_WINDOWS));
 }
 
-void gp_idle_observe(gp_pool *pool)
+uint64_t gp_idle_observe(gp_pool *pool)
 {
     gp_idle *idle = &pool->idle;
     const uint64_t now = pool->backend->ops->now_ns(pool->backend);
     uint64_t ends = gp_counter_get(&idle->ends_ns);
     if (now < ends)
-        return;
+        return 0;
     const uint64_t count = (now - ends) / window_ns(pool) + 1;
-    if (atomic_compare_exchange_strong_explicit(&idle->ends_ns, &ends,
-                                                ends + count * window_ns(pool),
-                                                memory_order_relaxed, memory_order_relaxed))
-        record(idle, restart_least(pool), count);
+    if (!atomic_compare_exchange_strong_explicit(&idle->ends_ns, &ends,
+                                                 ends + count * window_ns(pool),
+                                                 memory_order_relaxed, memory_order_relaxed))
+        return 0;
+    record(idle, restart_least(pool), count);
+    return count;
 }
 
 uint64_t gp_idle_bytes(const gp_pool *pool, uint32_t windows)

@@ -26,8 +26,9 @@ typedef struct gp_idle {
 /* The pool is new. */
 void gp_idle_init(gp_pool *pool);
 
-/* End the window if its time is over. No lock is held. */
-void gp_idle_observe(gp_pool *pool);
+/* End the window if its time is over. Returns how many have ended: more than one if nobody looked
+ * for long. No lock is held. */
+uint64_t gp_idle_observe(gp_pool *pool);
 
 /* Bytes that nobody took in the last `windows` complete windows and since, 1 to GP_IDLE_WINDOWS;
  * 0 if there were not so many yet. */

@@ -50,6 +50,7 @@ static gp_status build_parts(gp_pool *pool)
     gp_captured_blocks_init(&pool->captured);
     gp_arenas_init(&pool->arenas);
     gp_idle_init(pool);
+    gp_upkeep_init(&pool->upkeep);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
 

@@ -19,6 +19,7 @@
 #include "stream_cache.h"
 #include "stream_registry.h"
 #include "thread_counters.h"
+#include "upkeep.h"
 #include "use_table.h"
 
 struct gp_pool {
@@ -38,6 +39,7 @@ struct gp_pool {
     gp_captured_blocks captured;
     gp_arenas arenas; /* Of captures, with GP_CAPTURE_ARENA. */
     gp_idle idle;
+    gp_upkeep upkeep;
 
     /* Every stream cache there ever was; grows at the front, never shrinks. */
     _Atomic(gp_stream_cache *) streams;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "idle.h"
 
 #define MIB ((size_t)1 << 20)
 #define MOST_WINDOW_MS 3600000u
@@ -28,6 +29,9 @@ void gp_pool_config_init(gp_pool_config *config)
         .segment_bytes = 32 * MIB,
         .headroom_fraction = 0.10,
         .idle_window_ms = 1000,
+        .release_idle_percent = 80,
+        .release_to_percent = 50,
+        .release_windows = 3,
         .l1_bytes = 4 * MIB,
         .l1_depth = 64,
         .l1_refill_percent = 20,
@@ -51,6 +55,8 @@ static void fill_zeros(gp_pool_config *config)
         config->growth_bytes = config->segment_bytes;
     if (config->idle_window_ms == 0)
         config->idle_window_ms = defaults.idle_window_ms;
+    if (config->release_windows == 0)
+        config->release_windows = defaults.release_windows;
     if (config->l1_bytes == 0)
         config->l1_bytes = defaults.l1_bytes;
     if (config->l1_depth == 0)
@@ -99,6 +105,19 @@ static gp_status check_sizes(const gp_pool_config *config)
     return GP_OK;
 }
 
+static gp_status check_release(const gp_pool_config *config)
+{
+    if (config->release_idle_percent > 100)
+        return bad_field("release_idle_percent", "0 to 100");
+    if (config->release_to_percent > 99 ||
+        (config->release_idle_percent != 0 &&
+         config->release_to_percent >= config->release_idle_percent))
+        return bad_field("release_to_percent", "0 to 99, and below release_idle_percent");
+    if (config->release_windows > GP_IDLE_WINDOWS)
+        return bad_field("release_windows", "1 to 64");
+    return GP_OK;
+}
+
 /* Not a number is in no range. */
 static gp_status check_fractions(const gp_pool_config *config)
 {
@@ -128,6 +147,8 @@ gp_status gp_pool_config_complete(gp_pool_config *config, const gp_pool_config *
         status = check_sizes(config);
     if (status == GP_OK)
         status = check_fractions(config);
+    if (status == GP_OK)
+        status = check_release(config);
     /* Blocks are made of 512-byte granules, so none is aligned to less. */
     if (config->alignment < GP_GRANULE_BYTES)
         config->alignment = GP_GRANULE_BYTES;

@@ -70,6 +70,22 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target)
     return released;
 }
 
+size_t gp_release_largest(gp_pool *pool, uint64_t most_bytes, gp_commons **commons)
+{
+    *commons = gp_commons_largest_segment(&pool->chunks, most_bytes) >
+                       gp_commons_largest_segment(&pool->large, most_bytes)
+                   ? &pool->chunks
+                   : &pool->large;
+    gp_segment *segment = gp_commons_remove_largest(*commons, most_bytes);
+    if (segment == NULL)
+        return 0;
+    const size_t bytes = segment->span.bytes;
+    if (!give_back(pool, segment))
+        return 0;
+    gp_global_tier_note_release(&pool->global);
+    return bytes;
+}
+
 /* ---- for others ------------------------------------------------------------------ */
 
 bool gp_release_for_others(gp_pool *pool, size_t bytes)

@@ -200,7 +200,7 @@ static void add_measures(gp_pool *pool, const gp_thread_counters *sum, gp_pool_s
         stats->external_fragmentation = 1.0 - share(stats->largest_free_bytes, stats->cached_bytes);
     stats->idle_share = share(stats->cached_bytes, stats->reserved_bytes);
 
-    gp_idle_observe(pool);
+    (void)gp_idle_observe(pool);
     for (uint32_t age = 0; age < GP_IDLE_AGES; age++)
         stats->idle_bytes_by_age[age] = gp_idle_bytes(pool, 1u << 2 * age);
 }

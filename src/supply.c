@@ -204,7 +204,7 @@ static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
 {
     gp_pool *pool = supply->cache->pool;
     gp_global_tier *global = &pool->global;
-    const size_t bytes = gp_global_tier_growth(global, bytes_to_grow(fit));
+    const size_t bytes = gp_upkeep_growth(pool, fit->chunk, bytes_to_grow(fit));
     const uint64_t ceiling = gp_global_tier_ceiling(global, bytes);
     if (gp_share_reclaim(supply->cache, true, supply->stream) &&
         take_any(supply, fit, span, source))

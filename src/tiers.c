@@ -129,7 +129,7 @@ void gp_tiers_settle_due(gp_thread_cache *cache, cudaStream_t stream)
     gp_share_settle_if_due(cache->stream, stream);
     if (cache->slow_calls % GP_SETTLE_EVERY == 0) {
         gp_thread_fold(cache->stream->pool, cache->counters);
-        gp_idle_observe(cache->stream->pool);
+        gp_upkeep_run(cache->stream->pool);
     }
     if (cache->slow_calls % SWEEP_EVERY == 0)
         gp_thread_cache_sweep(cache);

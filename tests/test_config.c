@@ -25,6 +25,9 @@ Test(config, init_fills_in_the_documented_defaults)
     cr_assert(eq(sz, config.initial_bytes, 0));
     cr_assert(eq(dbl, config.initial_fraction, 0.0));
     cr_assert(eq(u32, config.idle_window_ms, 1000));
+    cr_assert(eq(u32, config.release_idle_percent, 80));
+    cr_assert(eq(u32, config.release_to_percent, 50));
+    cr_assert(eq(u32, config.release_windows, 3));
     cr_assert(eq(sz, config.max_bytes, 0));
     cr_assert(eq(dbl, config.max_fraction, 0.0));
     cr_assert(eq(dbl, config.headroom_fraction, 0.10));
@@ -99,6 +102,10 @@ static const bad_field bad_fields[] = {
     BAD(growth_bytes, MIB(6)),
     BAD(growth_bytes, GIB(2)),
     BAD(idle_window_ms, 3600001),
+    BAD(release_idle_percent, 101),
+    BAD(release_to_percent, 80),
+    BAD(release_to_percent, 100),
+    BAD(release_windows, 65),
     BAD(l1_depth, 257),
     BAD(l1_refill_percent, 91),
 };

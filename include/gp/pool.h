@@ -141,6 +141,17 @@ typedef struct gp_pool_config {
      *  (gp_pool_stats.idle_bytes_by_age). Default 1000. */
     uint32_t idle_window_ms;
 
+    /** Idle share of the reserved bytes, in percent, from which on the pool gives segments back by
+     *  itself, 0 to 100; 0: never. It counts what nobody took for release_windows windows of
+     *  idle_window_ms, 1 to 64, and gives back down to a share of release_to_percent, 0 to 99 and
+     *  below the first, but no less than one segment_bytes and what was set aside. That is done in
+     *  slices, by calls that are slow anyway: a segment, and a trim of at most 64 MiB, at a time.
+     *  A pool whose load comes back after that, as a periodic one does, takes what it gave back in
+     * one piece the next time. Defaults 80, 50 and 3. */
+    uint32_t release_idle_percent;
+    uint32_t release_to_percent;
+    uint32_t release_windows;
+
     /** Most bytes one thread cache (L1) may hold. Default 4 MiB. */
     size_t l1_bytes;
 
