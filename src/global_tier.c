@@ -13,10 +13,16 @@
  * makes what takes microseconds take milliseconds. */
 #define WAIT_NS 100000000
 
+/* The native pool maps memory in steps of its own, 32 MiB on today's drivers, so that it may hold
+ * more than was asked of it: a segment that fills the pool's limit must not fail for that. */
+#define NATIVE_SLACK_BYTES ((size_t)64 << 20)
+
 /* Zero: no limit. */
 static size_t native_limit(const gp_limits *limits)
 {
-    return limits->max_bytes == SIZE_MAX ? 0 : limits->max_bytes;
+    return limits->max_bytes > SIZE_MAX - NATIVE_SLACK_BYTES
+               ? 0
+               : limits->max_bytes + NATIVE_SLACK_BYTES;
 }
 
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend,

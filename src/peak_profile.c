@@ -126,9 +126,9 @@ static void add_from_before(const run_reader *reader, size_t bytes, uint32_t str
 
 static gp_status add_event(run_reader *reader, const gp_recorded_event *event)
 {
-    uint32_t stream;
-    run_block *block;
-    bool is_new;
+    uint32_t stream = 0;
+    run_block *block = NULL;
+    bool is_new = false;
     gp_status status = find_stream(reader, event->stream, &stream);
     if (status == GP_OK)
         status = find_block(reader, event->id, &block, &is_new);
