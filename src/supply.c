@@ -44,6 +44,15 @@ static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *sp
     return gp_commons_take(commons_for(supply->cache->pool, fit), &request, span);
 }
 
+/* In need one kind of memory is cut out of the other's: it goes back there, but holds its segment
+ * until then. */
+static bool take_other_kind(const gp_supply *supply, const gp_fit *fit, gp_span *span)
+{
+    gp_pool *pool = supply->cache->pool;
+    const gp_commons_request request = request_for(supply, fit);
+    return gp_commons_take(fit->chunk ? &pool->large : &pool->chunks, &request, span);
+}
+
 /* What was freed on this stream and nobody else could have. */
 static bool take_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
@@ -236,6 +245,8 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
         if (gp_share_has_user(supply->cache->pool) || !is_within_budget(supply, fit))
             (void)gp_share_reclaim(supply->cache, true, supply->stream);
         if (take_any(supply, fit, span, source))
+            return true;
+        if (is_within_budget(supply, fit) && take_other_kind(supply, fit, span))
             return true;
         (void)sched_yield();
     } while (gp_share_is_pending(supply->cache->pool) &&

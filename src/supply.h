@@ -14,7 +14,8 @@
  *         thread cache is flushed, all of the above is tried once more, and wholly free
  *         segments go back
  *     if that fails: every thread cache is flushed, all of the above once more,
- *         a bounded wait for what is pending, all free segments go back, the native
+ *         a bounded wait for what is pending, also out of the memory of the other kind,
+ *         large or for chunks; all free segments go back, the native
  *         pool is trimmed, and growth is tried a last time, by what is needed
  *     if that fails too, and not for the pool's own limit: other pools of the device are asked
  *         for idle memory, then the caller, and all of that is done again

@@ -108,6 +108,33 @@ Test(set_aside, memory_goes_with_a_trim_and_for_a_request_that_would_fail)
     }
 }
 
+/* The part for small blocks holds one, so that its segment cannot go; the other part is full. And
+ * the other way round. */
+Test(set_aside, memory_for_one_kind_of_block_serves_the_other_before_a_request_fails)
+{
+    gp_pool_config config = pool_config();
+    config.initial_bytes = MIB(64);
+    config.max_bytes = MIB(64);
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_attached_stream();
+    void *small = pool_alloc(KIB(4), stream);
+    void *large = pool_alloc(MIB(56), stream);
+
+    pool_use(MIB(5), stream);
+
+    pool_free(large, stream);
+    large = pool_alloc(MIB(40), stream);
+    void *blocks[24];
+    for (int i = 0; i < 24; i++) /* 12 MiB, of 8 MiB for small blocks */
+        blocks[i] = pool_alloc(KIB(512), stream);
+
+    cr_assert(eq(u64, pool_stats().reserved_bytes, MIB(64)));
+    for (int i = 0; i < 24; i++)
+        pool_free(blocks[i], stream);
+    pool_free(large, stream);
+    pool_free(small, stream);
+}
+
 /* ---- growth_bytes ---- */
 
 Test(set_aside, growth_steps_double_up_to_their_bound)
