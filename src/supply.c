@@ -226,6 +226,7 @@ static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span,
         make_room(pool, ceiling, bytes);
     }
     *source = GP_SUPPLY_GROWN;
+    gp_upkeep_grows(pool, fit->chunk);
     gp_status status = add_native(supply, bytes, fit, span);
     if (status == GP_OK)
         gp_global_tier_note_growth(global);

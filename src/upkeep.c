@@ -167,11 +167,20 @@ void gp_upkeep_run(gp_pool *pool)
     atomic_flag_clear_explicit(&upkeep->busy, memory_order_release);
 }
 
+static gp_counter *to_come(gp_pool *pool, bool chunk)
+{
+    return chunk ? &pool->upkeep.chunks_to_come : &pool->upkeep.large_to_come;
+}
+
 size_t gp_upkeep_growth(gp_pool *pool, bool chunk, size_t bytes)
 {
-    gp_counter *to_come = chunk ? &pool->upkeep.chunks_to_come : &pool->upkeep.large_to_come;
-    const uint64_t expected = gp_round_up(gp_counter_get(to_come), pool->config.segment_bytes);
+    const uint64_t expected =
+        gp_round_up(gp_counter_get(to_come(pool, chunk)), pool->config.segment_bytes);
     const size_t growth = gp_global_tier_growth(&pool->global, bytes);
-    gp_counter_set(to_come, 0);
     return expected > growth && gp_global_tier_allows(&pool->global, expected) ? expected : growth;
+}
+
+void gp_upkeep_grows(gp_pool *pool, bool chunk)
+{
+    gp_counter_set(to_come(pool, chunk), 0);
 }

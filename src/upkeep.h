@@ -43,4 +43,7 @@ void gp_upkeep_run(gp_pool *pool);
 /* How much to grow for a need of so many bytes: at least them. */
 size_t gp_upkeep_growth(gp_pool *pool, bool chunk, size_t bytes);
 
+/* It is about to grow so. Should that fail, what was expected is not tried for again. */
+void gp_upkeep_grows(gp_pool *pool, bool chunk);
+
 #endif

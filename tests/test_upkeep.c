@@ -156,6 +156,22 @@ Test(upkeep, load_that_returns_smaller_takes_less_the_next_time)
     end(&wave);
 }
 
+Test(upkeep, load_that_returns_larger_gets_the_rest_in_small_steps)
+{
+    const gp_pool_config config = default_config();
+    load wave = begin(&config);
+    for (int period = 0; period < 4; period++) {
+        run(&wave, MIB(512), 10);
+        run(&wave, MIB(16), 10);
+    }
+
+    run(&wave, MIB(800), 5);
+
+    const uint64_t reserved = pool_stats().reserved_bytes;
+    cr_assert(le(u64, reserved, MIB(1200)), "%llu MiB", (unsigned long long)(reserved >> 20));
+    end(&wave);
+}
+
 /* C43: 79 to 81 % idle, all the time. */
 Test(upkeep, ripple_around_the_mark_releases_once_at_the_most)
 {

@@ -77,8 +77,9 @@ typedef struct gp_pool_config {
 
     /** Native pool to take memory from. NULL: the pool makes one of its own.
      *  A given pool must outlive this one. gp changes none of its attributes,
-     *  but trims it in gp_pool_trim_to(), before this pool passes its highest
-     *  reservation and before an allocation fails, and resets its peak in
+     *  but trims it in gp_pool_trim_to() and gp_pool_release_now(), before this
+     *  pool passes its highest reservation, while it gives idle memory back and
+     *  before an allocation fails, also of another gp pool; and resets its peak in
      *  gp_pool_reset_peak(). */
     cudaMemPool_t native_pool;
 
