@@ -9,6 +9,7 @@
 #include "result.h"
 
 int bench_command_replay(int argc, char **argv);
+int bench_command_tail(int argc, char **argv);
 int bench_command_hit(int argc, char **argv);
 int bench_command_compare(int argc, char **argv);
 int bench_command_scale(int argc, char **argv);

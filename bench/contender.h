@@ -35,8 +35,10 @@ typedef struct bench_usage {
     uint64_t reserved_bytes_high; /* Held from the device, peak since reset_peak(). */
     uint64_t pool_bytes_high;     /* Of it, held by gp itself; the native pool: the same. */
     uint64_t l1_hits, l2_hits, shared_hits;
+    uint64_t refills, flushes;            /* Between the tiers. */
     uint64_t queries, records, waits;     /* Of streams and events. */
     uint64_t native_allocs, native_frees; /* 0 if passes_through: every call is one. */
+    uint64_t native_trims;
 } bench_usage;
 
 /* What of a contender's memory is free, as far as it knows. */
@@ -65,6 +67,9 @@ typedef struct bench_contender_ops {
                 const device_ops *device, bench_mode mode);
     /* Every block is freed and every stream has left. */
     void (*close)(bench_contender *contender);
+
+    /* Optional. Get ready for a run that was recorded in a file, before any stream enters. */
+    int (*warm)(bench_contender *contender, const char *path);
 
     /* A stream is about to be used, or will not be used again. */
     int (*enter)(bench_contender *contender, cudaStream_t stream);

@@ -52,6 +52,11 @@ static void gp_contender_close(bench_contender *contender)
     free(self);
 }
 
+static int gp_contender_warm(bench_contender *contender, const char *path)
+{
+    return (int)gp_pool_warm_from_trace(self_of(contender)->pool, path);
+}
+
 static int gp_contender_enter(bench_contender *contender, cudaStream_t stream)
 {
     gp_contender *self = self_of(contender);
@@ -98,11 +103,14 @@ static int gp_contender_get_usage(bench_contender *contender, bench_usage *usage
         .l1_hits = stats.l1_hits,
         .l2_hits = stats.l2_hits,
         .shared_hits = stats.shared_hits,
+        .refills = stats.l1_refills,
+        .flushes = stats.l1_flushes,
         .queries = stats.event_queries,
         .records = stats.event_records,
         .waits = stats.stream_waits,
         .native_allocs = stats.native_allocs,
         .native_frees = stats.native_frees,
+        .native_trims = stats.native_trims,
     };
     return 0;
 }
@@ -191,6 +199,7 @@ static const bench_contender_ops template_ops = {
     .has_modes = true,
     .open = gp_contender_open,
     .close = gp_contender_close,
+    .warm = gp_contender_warm,
     .enter = gp_contender_enter,
     .leave = gp_contender_leave,
     .alloc = gp_contender_alloc,

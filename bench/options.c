@@ -18,6 +18,7 @@ enum {
     KEY_THREADS = 'T',
     KEY_PASSES = 'n',
     KEY_KERNELS = 'k',
+    KEY_WARM = 'w',
     KEY_BYTES = 'b',
     KEY_ROUNDS = 'r'
 };
@@ -196,6 +197,8 @@ static const struct argp_option replay_options[] = {
     {"passes", KEY_PASSES, "N", 0, "Play each trace N times (default: 2: a cold and a warm pass)",
      0},
     {"kernels", KEY_KERNELS, NULL, 0, "Queue work that touches every block while it is live", 0},
+    {"warm-from-trace", KEY_WARM, NULL, 0,
+     "Let gp reserve what the trace needs before it is played (gp_pool_warm_from_trace)", 0},
     {0},
 };
 
@@ -219,6 +222,9 @@ static error_t parse_replay(int key, char *argument, struct argp_state *state)
     case KEY_KERNELS:
         options->kernels = true;
         return 0;
+    case KEY_WARM:
+        options->warm_from_trace = true;
+        return 0;
     case ARGP_KEY_END:
         if (options->trace_count == 0)
             argp_error(state, "--trace is missing");
@@ -235,6 +241,19 @@ void bench_options_parse_replay(bench_options *options, int argc, char **argv)
         .parser = parse_replay,
         .args_doc = "--trace FILE...",
         .doc = "Play recorded allocation traces and measure each pass.",
+        .children = common_children,
+    };
+    parse(&argp, options, argc, argv);
+}
+
+/* The same line; another question. */
+void bench_options_parse_tail(bench_options *options, int argc, char **argv)
+{
+    static const struct argp argp = {
+        .options = replay_options,
+        .parser = parse_replay,
+        .args_doc = "--trace FILE...",
+        .doc = "Play recorded allocation traces and find the slowest calls of each pass.",
         .children = common_children,
     };
     parse(&argp, options, argc, argv);

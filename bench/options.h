@@ -27,11 +27,12 @@ typedef struct bench_options {
     bench_mode mode;
     const char *json; /* Path, "-", or NULL for a table. */
 
-    /* replay */
+    /* replay and tail */
     const char **traces; /* Into argv, but for the array itself: options_destroy(). */
     size_t trace_count;
     bench_threads replay_threads;
     bool kernels;
+    bool warm_from_trace;
     size_t passes;
 
     /* hit */
@@ -59,6 +60,7 @@ typedef struct bench_options {
  * process with BENCH_EXIT_USAGE if they are wrong, or after --help.
  */
 void bench_options_parse_replay(bench_options *options, int argc, char **argv);
+void bench_options_parse_tail(bench_options *options, int argc, char **argv);
 void bench_options_parse_hit(bench_options *options, int argc, char **argv);
 void bench_options_parse_compare(bench_options *options, int argc, char **argv);
 void bench_options_parse_scale(bench_options *options, int argc, char **argv);

@@ -37,6 +37,23 @@ static bool touch(bench_stage *stage, void *ptr, size_t bytes, cudaStream_t stre
     return bench_stage_fail(stage, "touch", device_error());
 }
 
+/* Who asks for the longest call looks at each that may be it. */
+static bool watch(bench_stage *stage, const bench_trace_event *event, uint64_t ticks)
+{
+    if (!bench_longest_is_long(stage->longest, ticks))
+        return true;
+    bench_call call = {
+        .ticks = ticks,
+        .event = (size_t)(event - stage->trace->events),
+        .bytes = stage->trace->blocks[event->block].bytes,
+        .stream = event->stream,
+        .frees = event->frees,
+        .passes_through = stage->contender->ops->passes_through,
+    };
+    int code = bench_longest_look(stage->longest, stage->contender, &call);
+    return code == 0 || bench_stage_fail(stage, "usage", stage->contender->ops->error(code));
+}
+
 static bool play_alloc(bench_stage *stage, bench_player *player, const bench_trace_event *event)
 {
     bench_contender *contender = stage->contender;
@@ -56,7 +73,7 @@ static bool play_alloc(bench_stage *stage, bench_player *player, const bench_tra
     count_live(stage, bytes);
     if (contender->ops->observe != NULL)
         contender->ops->observe(contender);
-    bool touched = touch(stage, ptr, bytes, stream);
+    bool touched = touch(stage, ptr, bytes, stream) && watch(stage, event, end - start);
     atomic_store_explicit(&stage->blocks[event->block], ptr, memory_order_release);
     return touched;
 }
@@ -103,7 +120,7 @@ static bool play_free(bench_stage *stage, bench_player *player, const bench_trac
     bench_latency_record(&player->frees, end - start);
     player->native_ns += stage->device->native_call_ns() - native_start;
     atomic_store_explicit(&stage->blocks[event->block], NULL, memory_order_relaxed);
-    return true;
+    return watch(stage, event, end - start);
 }
 
 static bool play_event(bench_stage *stage, bench_player *player, const bench_trace_event *event)

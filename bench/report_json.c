@@ -16,6 +16,7 @@ static void put_run(json_t *object, const bench_result *result)
     bench_json_put_text(object, "mode", result->mode);
     bench_json_put(object, "pass", result->is_hit ? json_null() : json_integer(result->pass));
     bench_json_put(object, "kernels", json_boolean(result->kernels));
+    bench_json_put(object, "warmed", json_boolean(result->warmed));
     bench_json_put_count(object, "events", result->events);
 }
 

@@ -18,8 +18,9 @@ static void print_device(const bench_result *result, FILE *out)
 static void print_replay_head(const bench_result *result, FILE *out)
 {
     print_device(result, out);
-    (void)fprintf(out, "threads: %s; kernels: %s; alloc and free in ns, live and held in MiB\n\n",
-                  result->thread_mode, result->kernels ? "yes" : "no");
+    (void)fprintf(
+        out, "threads: %s; kernels: %s; warmed: %s; alloc and free in ns, live and held in MiB\n\n",
+        result->thread_mode, result->kernels ? "yes" : "no", result->warmed ? "yes" : "no");
     (void)fprintf(out, "%-26s %-12s %-8s %4s %8s %8s %8s %9s %8s %8s %9s %8s %8s %8s %7s", "trace",
                   "policy", "mode", "pass", "alloc", "p50", "p99", "max", "free", "live", "held",
                   "held/live", "native", "shared", "L1+L2 %");

@@ -18,11 +18,14 @@ bench_usage bench_usage_since(const bench_usage *after, const bench_usage *befor
         .l1_hits = after->l1_hits - before->l1_hits,
         .l2_hits = after->l2_hits - before->l2_hits,
         .shared_hits = after->shared_hits - before->shared_hits,
+        .refills = after->refills - before->refills,
+        .flushes = after->flushes - before->flushes,
         .queries = after->queries - before->queries,
         .records = after->records - before->records,
         .waits = after->waits - before->waits,
         .native_allocs = after->native_allocs - before->native_allocs,
         .native_frees = after->native_frees - before->native_frees,
+        .native_trims = after->native_trims - before->native_trims,
     };
 }
 

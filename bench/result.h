@@ -7,6 +7,7 @@
 
 #include "contender.h"
 #include "latency.h"
+#include "longest.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +44,7 @@ typedef struct bench_result {
     const char *mode; /* NULL where the policy has none */
     int pass;         /* From 1; 0 in `hit`. */
     bool kernels;
+    bool warmed;    /* Of the trace, before the first pass. */
     bool simulated; /* The device is. */
     bool is_hit;    /* Else a pass of `replay`. */
     size_t events;  /* Calls made in it, allocations and frees. */
@@ -55,6 +57,9 @@ typedef struct bench_result {
     bench_usage usage;         /* Counts are this measurement's own; peaks likewise. */
     int64_t hazards;           /* -1: nobody looks for them on this device. */
     double sim_native_ns_mean; /* Simulated time of native calls, per event. */
+
+    bench_call longest; /* of a pass that was watched; ticks 0: of none */
+    double longest_ns;
 
     bench_hit_figures hit; /* if is_hit */
 } bench_result;

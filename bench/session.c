@@ -4,6 +4,11 @@
 
 #include <stdio.h>
 
+/* Of the bench_latency_shares, the one from which on calls are looked at as long: 0.95. In the
+ * first pass nobody knows yet how long they take. */
+#define LONG_QUANTILE 7
+#define FIRST_LONG_NS 1000.0
+
 static void describe(const bench_session_config *config, const bench_stage *stage,
                      bench_result *result)
 {
@@ -15,6 +20,7 @@ static void describe(const bench_session_config *config, const bench_stage *stag
     result->thread_count = stage->player_count;
     result->mode = config->contender->has_modes ? bench_mode_name(config->mode) : NULL;
     result->kernels = config->kernels;
+    result->warmed = config->warm_from != NULL;
     result->simulated = config->device->kind == GP_BACKEND_SIM;
     if (config->device->get_name(0, result->device_name, sizeof(result->device_name)) != DEVICE_OK)
         (void)snprintf(result->device_name, sizeof(result->device_name), "unknown");
@@ -59,11 +65,34 @@ typedef struct baseline {
     int64_t hazards;
 } baseline;
 
-static bool begin_pass(bench_stage *stage, baseline *before)
+static bool begin_watch(bench_session *session)
 {
+    bench_stage *stage = &session->stage;
+    if (stage->longest == NULL)
+        return true;
+    int code = bench_longest_begin(stage->longest, stage->contender, session->long_ticks);
+    return code == 0 || bench_stage_fail(stage, "usage", stage->contender->ops->error(code));
+}
+
+static bool begin_pass(bench_session *session, baseline *before)
+{
+    bench_stage *stage = &session->stage;
     bench_stage_reset(stage);
     before->hazards = stage->device->hazards();
-    return reset_peak(stage) && get_usage(stage, &before->usage);
+    return reset_peak(stage) && get_usage(stage, &before->usage) && begin_watch(session);
+}
+
+/* What is long next time: a twentieth of the calls. */
+static void end_watch(bench_session *session, bench_result *result)
+{
+    const bench_ticks *ticks = session->config.ticks;
+    const double alloc = result->alloc.quantiles[LONG_QUANTILE];
+    const double freed = result->free.quantiles[LONG_QUANTILE];
+    if (session->stage.longest == NULL)
+        return;
+    result->longest = session->longest.call;
+    result->longest_ns = bench_ticks_to_ns(ticks, result->longest.ticks);
+    session->long_ticks = bench_ticks_of_ns(ticks, alloc < freed ? alloc : freed);
 }
 
 /* The pass is over, but what the trace leaves live is not freed yet. */
@@ -99,11 +128,13 @@ static bool run_pass(bench_session *session, bench_result *result)
     describe(config, stage, result);
 
     baseline before;
-    if (!begin_pass(stage, &before))
+    if (!begin_pass(session, &before))
         return false;
     bench_progress_part(stage->progress, label, stage->trace->event_count);
     bench_crew_run(session->crew, bench_player_play, stage);
     bool measured = !atomic_load(&stage->failed) && end_pass(config, stage, &before, result);
+
+    end_watch(session, result);
 
     bench_crew_run(session->crew, bench_player_clean_up, stage);
     result->hazards = hazards_since(stage, &before);
@@ -125,7 +156,13 @@ static bool open_contender(bench_session *session, char error[BENCH_ERROR_CHARS]
         (void)snprintf(error, BENCH_ERROR_CHARS, "%s: needs a GPU", ops->name);
         return false;
     }
+    if (session->config.warm_from != NULL && ops->warm == NULL) {
+        (void)snprintf(error, BENCH_ERROR_CHARS, "%s: cannot be warmed from a trace", ops->name);
+        return false;
+    }
     int code = ops->open(ops, &session->contender, device, session->config.mode);
+    if (code == 0 && session->config.warm_from != NULL)
+        code = ops->warm(session->contender, session->config.warm_from);
     if (code != 0)
         (void)snprintf(error, BENCH_ERROR_CHARS, "%s: %s", ops->name, ops->error(code));
     return code == 0;
@@ -136,11 +173,14 @@ bool bench_session_open(bench_session *session, const bench_session_config *conf
 {
     bench_stage *stage = &session->stage;
     *session = (bench_session){.config = *config, .trace = trace};
+    bench_longest_init(&session->longest);
     if (!open_contender(session, error))
         return false;
     bool sound =
         bench_stage_create(stage, trace, session->contender, config->threads, config->kernels);
     stage->progress = config->progress;
+    session->long_ticks = bench_ticks_of_ns(config->ticks, FIRST_LONG_NS);
+    stage->longest = config->finds_longest ? &session->longest : NULL;
     if (sound && !bench_crew_create(&session->crew, stage->player_count))
         sound = bench_stage_fail(stage, "replay", "cannot start so many threads");
     if (sound) {
@@ -165,6 +205,7 @@ void bench_session_close(bench_session *session)
         bench_crew_run(session->crew, bench_player_depart, &session->stage);
     bench_crew_destroy(session->crew);
     bench_stage_destroy(&session->stage);
+    bench_longest_destroy(&session->longest);
     session->contender->ops->close(session->contender);
     session->contender = NULL;
 }

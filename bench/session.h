@@ -21,6 +21,8 @@ typedef struct bench_session_config {
     bench_mode mode;
     bench_threads threads;
     bool kernels;
+    bool finds_longest;       /* Watch the passes for their longest call. */
+    const char *warm_from;    /* A recording that the contender gets ready for; NULL: for none. */
     bench_progress *progress; /* Begun; a step is an event. */
 } bench_session_config;
 
@@ -30,7 +32,9 @@ typedef struct bench_session {
     bench_contender *contender; /* NULL: not open. */
     bench_crew *crew;
     bench_stage stage;
-    int passes; /* played so far */
+    bench_longest longest;
+    uint64_t long_ticks; /* In the next pass. */
+    int passes;          /* played so far */
 } bench_session;
 
 /* On failure `error` is a line of text; close the session all the same. */

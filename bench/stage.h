@@ -7,6 +7,7 @@
 
 #include "contender.h"
 #include "latency.h"
+#include "longest.h"
 #include "memory.h"
 #include "progress.h"
 #include "rendezvous.h"
@@ -60,6 +61,7 @@ typedef struct bench_stage {
     char error[BENCH_ERROR_CHARS]; /* Written by the thread that set failed. */
     bench_progress *progress;      /* Used by player 0. */
     bench_memory *memory;          /* Likewise; NULL: no samples. */
+    bench_longest *longest;        /* NULL: nobody asks for it. */
 } bench_stage;
 
 /*

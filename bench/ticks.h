@@ -62,6 +62,12 @@ static inline uint64_t bench_ticks_end(void)
     return bench_ticks_monotonic_ns();
 }
 
+/* The bracket of a call that takes so long. */
+static inline uint64_t bench_ticks_of_ns(const bench_ticks *ticks, double ns)
+{
+    return (uint64_t)(ns / ticks->ns_per_tick) + ticks->overhead;
+}
+
 /* Nanoseconds of a bracket, its own cost taken off. */
 static inline double bench_ticks_to_ns(const bench_ticks *ticks, uint64_t bracket)
 {

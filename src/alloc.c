@@ -187,6 +187,7 @@ static GP_NOINLINE gp_status alloc_large(void **ptr, size_t bytes, gp_thread_cac
                                          cudaStream_t stream)
 {
     const gp_request request = {
+        .asked_bytes = bytes,
         .bytes = gp_round_up(bytes, GP_LARGE_STEP_BYTES),
         .alignment = cache->stream->pool->config.alignment,
         .size_class = GP_CLASS_LARGE,

@@ -81,25 +81,28 @@ static gp_status add_native(gp_pool *pool, size_t bytes, const gp_commons_reques
 }
 
 /* Room in which the request fits wherever the segment starts. */
-static size_t bytes_to_grow(const gp_commons_request *request, size_t step)
+static size_t bytes_to_grow(const gp_commons_request *request)
 {
     const size_t slack = request->alignment > GP_PAGE_BYTES ? request->alignment : 0;
-    return gp_round_up(request->bytes + slack, step);
+    return gp_round_up(request->bytes + slack, GP_PAGE_BYTES);
 }
 
 static gp_status grow_by(gp_pool *pool, size_t bytes, const gp_commons_request *request,
                          gp_span *piece)
 {
-    const uint64_t high = gp_counter_get(&pool->global.reserved_ever_high);
-    if (gp_global_tier_passes_peak(&pool->global, bytes) &&
-        gp_release_down_to(pool, high > bytes ? high - bytes : 0))
+    const uint64_t ceiling = gp_global_tier_ceiling(&pool->global, bytes);
+    if (gp_counter_get(&pool->global.reserved) + bytes > ceiling &&
+        gp_release_down_to(pool, gp_global_tier_room_target(&pool->global, ceiling, bytes)))
         (void)gp_release_trim(pool, 0);
-    return add_native(pool, bytes, request, piece);
+    gp_status status = add_native(pool, bytes, request, piece);
+    if (status == GP_OK)
+        gp_global_tier_note_growth(&pool->global);
+    return status;
 }
 
 static gp_status grow(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
-    const size_t bytes = bytes_to_grow(request, pool->config.segment_bytes);
+    const size_t bytes = gp_global_tier_growth(&pool->global, bytes_to_grow(request));
     gp_trace_scope scope;
     gp_trace_begin(&scope, &pool->trace, GP_TRACE_GROW, bytes);
     gp_status status = grow_by(pool, bytes, request, piece);
@@ -145,7 +148,7 @@ static gp_status grow_at_last(gp_pool *pool, const gp_commons_request *request, 
 {
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
-    return add_native(pool, bytes_to_grow(request, GP_PAGE_BYTES), request, piece);
+    return add_native(pool, bytes_to_grow(request), request, piece);
 }
 
 static gp_status find_at_last(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
@@ -163,13 +166,15 @@ static gp_status find_at_last(gp_pool *pool, const gp_commons_request *request, 
 static gp_status climb(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
 {
     gp_status status = find_at_last(pool, request, piece);
+    if (gp_pressure_is_cause(status) && gp_pressure_ask_pools(pool, bytes_to_grow(request)))
+        status = find_at_last(pool, request, piece);
     for (int round = 0; gp_pressure_is_cause(status) && round < GP_PRESSURE_ROUNDS; round++) {
         if (!gp_pressure_relieve(pool, request->bytes))
             break;
         status = find_at_last(pool, request, piece);
     }
     return gp_pressure_is_cause(status)
-               ? gp_pressure_fail(pool, request->bytes, status, GP_PRESSURE_TRIED_ALL)
+               ? gp_pressure_fail(pool, NULL, request->bytes, status, GP_PRESSURE_TRIED_ALL)
                : status;
 }
 

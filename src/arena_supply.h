@@ -10,6 +10,7 @@
  *     if that fails: every thread cache is flushed, all of the above once more for as long
  *         as something may become complete, 10 ms at most; all free segments go back, the native
  *         pool is trimmed, and growth is tried a last time, by what is needed
+ *     the other pools of the device are asked for idle memory
  *     the caller is asked for memory (gp_pool_config.on_pressure), a few times
  */
 #ifndef GP_SRC_ARENA_SUPPLY_H

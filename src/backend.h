@@ -120,6 +120,10 @@ typedef struct gp_backend_ops {
 
     gp_status (*mem_info)(gp_backend *backend, size_t *free_bytes, size_t *total_bytes);
 
+    /* The clock that time is measured with: the host's, or the simulated device's. No native
+     * call. */
+    uint64_t (*now_ns)(gp_backend *backend);
+
     /* Optional: what the hazard checker of the simulated device wants to hear.
      * NULL when nobody listens, so that the hot path pays one branch. */
     void (*note_alloc)(const void *ptr, size_t bytes, cudaStream_t stream);

@@ -12,6 +12,7 @@
  */
 #include "backend.h"
 
+#include "clock.h"
 #include "cuda_context.h"
 #include "cuda_driver.h"
 #include "cuda_status.h"
@@ -572,6 +573,12 @@ static void cuda_close(gp_backend *backend)
     free(backend);
 }
 
+static uint64_t cuda_now_ns(gp_backend *backend)
+{
+    (void)backend;
+    return gp_clock_ns();
+}
+
 static void cuda_describe(gp_backend *backend, gp_device_info *info)
 {
     if (gp_cuda.device_get_name(info->name, sizeof(info->name), backend->device) != GP_CU_SUCCESS)
@@ -615,6 +622,7 @@ const gp_backend_ops *gp_backend_cuda(void)
         .stream_destroy = cuda_stream_destroy,
         .synchronize = cuda_synchronize,
         .mem_info = cuda_mem_info,
+        .now_ns = cuda_now_ns,
     };
     return &ops;
 }

@@ -289,6 +289,12 @@ static gp_status sim_mem_info(gp_backend *backend, size_t *free_bytes, size_t *t
     return as_status(result, "gp_sim_mem_get_info");
 }
 
+static uint64_t sim_now_ns(gp_backend *backend)
+{
+    (void)backend;
+    return gp_sim_now_ns();
+}
+
 /* ---- events ---- */
 
 static gp_sim_event as_event(gp_native_event event)
@@ -427,7 +433,7 @@ static gp_status sim_synchronize(gp_backend *backend)
     .event_query = sim_event_query, .stream_query = sim_stream_query,                              \
     .stream_synchronize = sim_stream_synchronize, .stream_wait = sim_stream_wait,                  \
     .stream_create = sim_stream_create, .stream_destroy = sim_stream_destroy,                      \
-    .synchronize = sim_synchronize, .mem_info = sim_mem_info
+    .synchronize = sim_synchronize, .mem_info = sim_mem_info, .now_ns = sim_now_ns
 
 static const gp_backend_ops plain_ops = {SIM_OPS};
 

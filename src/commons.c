@@ -26,6 +26,14 @@ void gp_commons_destroy(gp_commons *commons)
 
 /* ---- under the lock --------------------------------------------------------- */
 
+static void lose_free_locked(gp_commons *commons, size_t bytes)
+{
+    const uint64_t left = gp_counter_get(&commons->free_bytes) - bytes;
+    gp_counter_set(&commons->free_bytes, left);
+    if (left < gp_counter_get(&commons->least_bytes))
+        gp_counter_set(&commons->least_bytes, left);
+}
+
 static bool take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_span *span)
 {
     uintptr_t base;
@@ -33,7 +41,7 @@ static bool take_locked(gp_commons *commons, size_t bytes, size_t alignment, gp_
     const size_t least = alignment > GP_PAGE_BYTES ? alignment : GP_PAGE_BYTES;
     if (!commons->pool->policy.take(commons->policy, bytes, least, &base))
         return false;
-    gp_counter_sub(&commons->free_bytes, bytes);
+    lose_free_locked(commons, bytes);
     *span = (gp_span){.base = base, .bytes = bytes};
     return true;
 }
@@ -164,6 +172,15 @@ size_t gp_commons_largest_free(gp_commons *commons)
     return usage.largest_free_bytes;
 }
 
+uint64_t gp_commons_restart_least(gp_commons *commons)
+{
+    gp_commons_lock(commons);
+    const uint64_t least = gp_counter_get(&commons->least_bytes);
+    gp_counter_set(&commons->least_bytes, gp_counter_get(&commons->free_bytes));
+    gp_commons_unlock(commons);
+    return least;
+}
+
 static gp_segment *smallest_free_locked(const gp_commons *commons)
 {
     const gp_policy_ops *policy = &commons->pool->policy;
@@ -177,19 +194,57 @@ static gp_segment *smallest_free_locked(const gp_commons *commons)
     return best;
 }
 
+/* Largest of those of at most so many bytes, lowest among equals. */
+static gp_segment *largest_free_locked(const gp_commons *commons, uint64_t most_bytes)
+{
+    const gp_policy_ops *policy = &commons->pool->policy;
+    gp_segment *best = NULL;
+    for (gp_segment *segment = commons->segments.first; segment; segment = segment->next) {
+        if (segment->span.bytes <= most_bytes &&
+            policy->segment_is_free(commons->policy, segment->span.base) &&
+            (best == NULL || segment->span.bytes > best->span.bytes ||
+             (segment->span.bytes == best->span.bytes && segment->span.base < best->span.base)))
+            best = segment;
+    }
+    return best;
+}
+
+/* A policy may keep a free segment to itself. */
+static gp_segment *remove_locked(gp_commons *commons, gp_segment *segment)
+{
+    if (segment == NULL ||
+        !commons->pool->policy.remove_segment(commons->policy, segment->span.base))
+        return NULL;
+    gp_segment_unlink(&commons->segments, segment);
+    lose_free_locked(commons, segment->span.bytes);
+    return segment;
+}
+
 gp_segment *gp_commons_remove_segment(gp_commons *commons)
 {
     gp_commons_lock(commons);
     gp_segment *segment =
         gp_commons_is_used_by(commons, NULL) ? smallest_free_locked(commons) : NULL;
-    /* A policy may keep a free segment to itself. */
-    if (segment != NULL &&
-        !commons->pool->policy.remove_segment(commons->policy, segment->span.base))
-        segment = NULL;
-    if (segment != NULL) {
-        gp_segment_unlink(&commons->segments, segment);
-        gp_counter_sub(&commons->free_bytes, segment->span.bytes);
-    }
+    segment = remove_locked(commons, segment);
     gp_commons_unlock(commons);
     return segment;
+}
+
+gp_segment *gp_commons_remove_largest(gp_commons *commons, uint64_t most_bytes)
+{
+    gp_commons_lock(commons);
+    gp_segment *segment =
+        gp_commons_is_used_by(commons, NULL) ? largest_free_locked(commons, most_bytes) : NULL;
+    segment = remove_locked(commons, segment);
+    gp_commons_unlock(commons);
+    return segment;
+}
+
+size_t gp_commons_largest_segment(gp_commons *commons, uint64_t most_bytes)
+{
+    gp_commons_lock(commons);
+    const gp_segment *segment = largest_free_locked(commons, most_bytes);
+    const size_t bytes = segment == NULL ? 0 : segment->span.bytes;
+    gp_commons_unlock(commons);
+    return bytes;
 }

@@ -29,6 +29,7 @@ typedef struct gp_commons {
     void *policy;
     gp_segment_list segments; /* Native. */
     gp_counter free_bytes;    /* Written under the lock. */
+    gp_counter least_bytes;   /* Its lowest value since the last restart. Likewise. */
 
     /* On whose stream what is free here is ordered; NULL: the device is past all of it.
      * Written under the lock. */
@@ -111,7 +112,16 @@ gp_status gp_commons_add_taken_segment(gp_commons *commons, gp_segment *segment)
 /* The largest request that could be met now, were it for anybody. */
 size_t gp_commons_largest_free(gp_commons *commons);
 
+/* What was free at the least since the last time; begins anew. */
+uint64_t gp_commons_restart_least(gp_commons *commons);
+
 /* Take out the smallest wholly free segment; NULL if there is none, or they have a user. */
 gp_segment *gp_commons_remove_segment(gp_commons *commons);
+
+/* The same for the largest of those of at most so many bytes. */
+gp_segment *gp_commons_remove_largest(gp_commons *commons, uint64_t most_bytes);
+
+/* How large that is; 0: there is none. */
+size_t gp_commons_largest_segment(gp_commons *commons, uint64_t most_bytes);
 
 #endif

@@ -82,7 +82,8 @@ static gp_status take_in_need(gp_pool *pool, size_t bytes, cudaStream_t stream, 
     }
     if (!gp_pressure_is_cause(status))
         return status;
-    return gp_pressure_fail(pool, bytes, blame(pool, bytes, status), GP_PRESSURE_TRIED_NATIVE);
+    return gp_pressure_fail(pool, NULL, bytes, blame(pool, bytes, status),
+                            GP_PRESSURE_TRIED_NATIVE);
 }
 
 static gp_status take_native(gp_pool *pool, size_t bytes, cudaStream_t stream, void **native)

@@ -13,16 +13,33 @@
  * makes what takes microseconds take milliseconds. */
 #define WAIT_NS 100000000
 
+/* The native pool maps memory in steps of its own, 32 MiB on today's drivers, so that it may hold
+ * more than was asked of it: a segment that fills the pool's limit must not fail for that. */
+#define NATIVE_SLACK_BYTES ((size_t)64 << 20)
+
+/* Zero: no limit. */
+static size_t native_limit(const gp_limits *limits)
+{
+    return limits->max_bytes > SIZE_MAX - NATIVE_SLACK_BYTES
+               ? 0
+               : limits->max_bytes + NATIVE_SLACK_BYTES;
+}
+
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, gp_trace *trace,
-                              cudaMemPool_t given, size_t max_bytes)
+                              const gp_pool_config *config)
 {
     tier->backend = backend;
     tier->trace = trace;
-    tier->max_bytes = max_bytes == 0 ? SIZE_MAX : max_bytes;
-    tier->owns_native = given == NULL;
-    tier->native = given;
+    gp_limits_init(&tier->limits, config, backend);
+    tier->owns_native = config->native_pool == NULL;
+    tier->native = config->native_pool;
+    tier->follows_others = config->visible_order;
+    tier->least_step = config->segment_bytes;
+    tier->most_step = config->growth_bytes;
+    gp_counter_set(&tier->step, tier->least_step);
     if (tier->owns_native) {
-        gp_status status = backend->ops->pool_create(backend, max_bytes, &tier->native);
+        gp_status status =
+            backend->ops->pool_create(backend, native_limit(&tier->limits), &tier->native);
         if (status != GP_OK)
             return status;
     }
@@ -66,13 +83,45 @@ void gp_global_tier_end_growth(gp_global_tier *tier)
 
 bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes)
 {
-    uint64_t reserved = gp_counter_get(&tier->reserved);
-    return bytes <= tier->max_bytes && reserved <= tier->max_bytes - bytes;
+    return gp_limits_allow(&tier->limits, gp_counter_get(&tier->reserved), bytes);
 }
 
-bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes)
+uint64_t gp_global_tier_ceiling(const gp_global_tier *tier, size_t bytes)
 {
-    return gp_counter_get(&tier->reserved) + bytes > gp_counter_get(&tier->reserved_ever_high);
+    const gp_limits *limits = &tier->limits;
+    uint64_t ceiling = gp_counter_get(&tier->reserved_ever_high) + gp_counter_get(&tier->slack);
+    if (!gp_global_tier_allows(tier, bytes) && limits->max_bytes < ceiling)
+        ceiling = limits->max_bytes;
+    return limits->soft_bytes < ceiling ? limits->soft_bytes : ceiling;
+}
+
+uint64_t gp_global_tier_room_target(const gp_global_tier *tier, uint64_t ceiling, size_t bytes)
+{
+    const uint64_t target = ceiling > bytes ? ceiling - bytes : 0;
+    const uint64_t floor = gp_counter_get(&tier->floor);
+    return target > floor ? target : floor;
+}
+
+/* A step that the limit has no room for is none. */
+size_t gp_global_tier_growth(const gp_global_tier *tier, size_t bytes)
+{
+    const size_t growth = gp_round_up(bytes, gp_counter_get(&tier->step));
+    return gp_global_tier_allows(tier, growth) ? growth : gp_round_up(bytes, tier->least_step);
+}
+
+void gp_global_tier_note_growth(gp_global_tier *tier)
+{
+    const uint64_t step = gp_counter_get(&tier->step);
+    if (step < tier->most_step)
+        gp_counter_set(&tier->step, 2 * step);
+}
+
+void gp_global_tier_note_release(gp_global_tier *tier)
+{
+    gp_counter_set(&tier->step, tier->least_step);
+    const uint64_t reserved = gp_counter_get(&tier->reserved);
+    if (reserved < gp_counter_get(&tier->floor))
+        gp_counter_set(&tier->floor, reserved);
 }
 
 /* ---- segments ---------------------------------------------------------------- */
@@ -80,21 +129,32 @@ bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes)
 static gp_status refuse_past_limit(const gp_global_tier *tier, size_t bytes)
 {
     return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would pass the pool's limit of %zu", bytes,
-                        tier->max_bytes);
+                        tier->limits.max_bytes);
+}
+
+static gp_status check_limits(const gp_global_tier *tier, size_t bytes)
+{
+    const gp_limits *limits = &tier->limits;
+    if (!gp_global_tier_allows(tier, bytes))
+        return refuse_past_limit(tier, bytes);
+    if (!gp_limits_leave_headroom(limits, tier->backend, bytes))
+        return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would leave less than %zu to others",
+                            bytes, limits->headroom_bytes);
+    return GP_OK;
 }
 
 static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                               gp_segment *segment)
 {
-    if (!gp_global_tier_allows(tier, bytes))
-        return refuse_past_limit(tier, bytes);
+    gp_status status = check_limits(tier, bytes);
+    if (status != GP_OK)
+        return status;
 
     void *native = NULL;
     gp_trace_scope scope;
     (void)gp_counter_add_shared(&tier->allocs, 1);
     gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_ALLOC, bytes);
-    gp_status status =
-        tier->backend->ops->alloc(tier->backend, &native, bytes, tier->native, stream);
+    status = tier->backend->ops->alloc(tier->backend, &native, bytes, tier->native, stream);
     gp_trace_end(&scope);
     if (status != GP_OK)
         return status;
@@ -195,7 +255,7 @@ gp_status gp_global_tier_take_block(gp_global_tier *tier, size_t bytes, cudaStre
 {
     const uint64_t reserved = gp_counter_add_shared(&tier->reserved, bytes);
     gp_status status = GP_OK;
-    if (reserved > tier->max_bytes) {
+    if (reserved > tier->limits.max_bytes) {
         status = refuse_past_limit(tier, bytes);
     } else {
         (void)gp_counter_add_shared(&tier->allocs, 1);

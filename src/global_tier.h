@@ -8,6 +8,7 @@
 
 #include "backend.h"
 #include "counter.h"
+#include "limits.h"
 #include "segment.h"
 #include "trace.h"
 
@@ -16,11 +17,14 @@ typedef struct gp_global_tier {
     gp_trace *trace;
     cudaMemPool_t native;
     bool owns_native;
-    size_t max_bytes; /* SIZE_MAX: no limit. */
+    gp_limits limits;
     gp_counter reserved;
     gp_counter reserved_high;      /* Since the last reset, for statistics. */
     gp_counter reserved_ever_high; /* Since creation: growth beyond it gives back first. */
     gp_counter slack;              /* How far beyond it does not. */
+    gp_counter floor;              /* Set aside on request: growth gives back no more than above. */
+    gp_counter step;               /* The next growth is a multiple of it. */
+    size_t least_step, most_step;
     gp_counter allocs, frees, trims;
 
     pthread_mutex_t lock; /* Guards `growing` and `kept`. Not held while `growing` is true. */
@@ -34,8 +38,9 @@ typedef struct gp_global_tier {
     bool follows_others; /* It waits for other streams: gp_pool_config.visible_order. */
 } gp_global_tier;
 
+/* Stands on the native pool of the config, or makes one. */
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, gp_trace *trace,
-                              cudaMemPool_t given, size_t max_bytes);
+                              const gp_pool_config *config);
 void gp_global_tier_destroy(gp_global_tier *tier);
 
 /* Become the one thread that grows. False: somebody else did, and is done; look
@@ -43,16 +48,28 @@ void gp_global_tier_destroy(gp_global_tier *tier);
 bool gp_global_tier_begin_growth(gp_global_tier *tier);
 void gp_global_tier_end_growth(gp_global_tier *tier);
 
-/* May so many more bytes be reserved under the limit? */
+/* May so many more bytes be reserved under the pool's own limit? */
 bool gp_global_tier_allows(const gp_global_tier *tier, size_t bytes);
 
-/* Would they take the pool past its highest reservation so far? */
-bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes);
+/* How much the pool may hold, with so many bytes more, before it has to look harder for what it
+ * has: its peak so far with some slack, or less where a limit says so. */
+uint64_t gp_global_tier_ceiling(const gp_global_tier *tier, size_t bytes);
+
+/* What may be left reserved when room is made for so many bytes under a ceiling. */
+uint64_t gp_global_tier_room_target(const gp_global_tier *tier, uint64_t ceiling, size_t bytes);
+
+/* How much to grow for a need of so many bytes. */
+size_t gp_global_tier_growth(const gp_global_tier *tier, size_t bytes);
+
+/* The pool has grown so; or it gave back, and begins with small steps again, and with what it
+ * has left of what was set aside. */
+void gp_global_tier_note_growth(gp_global_tier *tier);
+void gp_global_tier_note_release(gp_global_tier *tier);
 
 /*
  * Take a segment of at least `bytes` from the native pool, ordered on `stream`.
- * GP_ERR_LIMIT, GP_ERR_OUT_OF_MEMORY, GP_ERR_OUT_OF_HOST_MEMORY, others as the
- * native call; nothing is held then.
+ * GP_ERR_LIMIT (the headroom's too), GP_ERR_OUT_OF_MEMORY, GP_ERR_OUT_OF_HOST_MEMORY,
+ * others as the native call; nothing is held then.
  */
 gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                                       gp_segment **segment);

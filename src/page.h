@@ -10,6 +10,7 @@
  *     bits 0-15   size class, or GP_CLASS_LARGE (then the page has the size)
  *     bits 16-23  state
  *     bit  24     other streams' uses were recorded (use_table)
+ *     bit  25     live, large, and counted against its stream's budget (budget.h)
  *
  * With a cache line of bits they are 0.9 % of the memory, and there are such records only for pages
  * in which a small block ever started.
@@ -36,6 +37,7 @@
 #define GP_RECORD_CLASS_MASK 0x0000ffffu
 #define GP_RECORD_STATE_MASK 0x00ff0000u
 #define GP_RECORD_USED 0x01000000u
+#define GP_RECORD_CHARGED 0x02000000u
 
 /* State of the block that starts at a record's address. */
 #define GP_STATE_NONE 0x00000000u   /* No block has started here. */
@@ -65,6 +67,7 @@ typedef struct gp_page {
     _Atomic(size_t) large_bytes;          /* Size of the large block, or of the free span, */
     gp_record large;                      /* and its record. */
     uint64_t give;                        /* The stream's give count at the last free in it. */
+    struct gp_stream_cache *holder;       /* Of a charged block: whose budget it counts in. */
 
     RB_ENTRY(gp_page) by_address; /* Of a free span in a stream heap. */
     RB_ENTRY(gp_page) by_size;
@@ -114,13 +117,16 @@ static inline void gp_record_set(gp_record *record, uint32_t value)
     atomic_store_explicit(record, value, memory_order_relaxed);
 }
 
+/* What a record says beside its state until the block ends. */
+#define GP_RECORD_KEPT_MASK (GP_RECORD_CLASS_MASK | GP_RECORD_CHARGED)
+
 /* A live block is freed: of several threads that try it, one gets true. */
 static inline bool gp_record_claim(gp_record *record, uint32_t state)
 {
     uint32_t seen = gp_record_get(record);
     while ((seen & GP_RECORD_STATE_MASK) == GP_STATE_LIVE) {
         if (atomic_compare_exchange_weak_explicit(record, &seen,
-                                                  (seen & GP_RECORD_CLASS_MASK) | state,
+                                                  (seen & GP_RECORD_KEPT_MASK) | state,
                                                   memory_order_relaxed, memory_order_relaxed))
             return true;
     }

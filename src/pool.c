@@ -11,6 +11,7 @@
 #include "process.h"
 #include "registry.h"
 #include "release.h"
+#include "set_aside.h"
 #include "stats.h"
 #include "thread.h"
 
@@ -39,11 +40,9 @@ static gp_status build_parts(gp_pool *pool)
     if (status != GP_OK)
         return status;
     gp_trace_init(&pool->trace, pool);
-    status = gp_global_tier_init(&pool->global, pool->backend, &pool->trace,
-                                 pool->config.native_pool, pool->config.max_bytes);
+    status = gp_global_tier_init(&pool->global, pool->backend, &pool->trace, &pool->config);
     if (status != GP_OK)
         goto close_device;
-    pool->global.follows_others = pool->config.visible_order;
     status = gp_commons_init(&pool->large, pool);
     if (status != GP_OK)
         goto destroy_native;
@@ -66,6 +65,8 @@ static gp_status build_parts(gp_pool *pool)
     gp_quarantine_init(&pool->quarantine);
     gp_order_watch_init(&pool->order_watch);
     gp_findings_init(&pool->findings);
+    gp_idle_init(pool);
+    gp_upkeep_init(&pool->upkeep);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
 
@@ -113,6 +114,11 @@ gp_status gp_pool_create(gp_pool **pool, const gp_pool_config *config)
     gp_status status = gp_pool_build(&made, config);
     if (status != GP_OK)
         return status;
+    status = gp_set_aside_initial(made);
+    if (status != GP_OK) {
+        gp_pool_tear_down(made);
+        return status;
+    }
     gp_registry_add(made);
     *pool = made;
     return GP_OK;

@@ -16,6 +16,7 @@
 #include "fence.h"
 #include "findings.h"
 #include "global_tier.h"
+#include "idle.h"
 #include "order_watch.h"
 #include "page_store.h"
 #include "quarantine.h"
@@ -24,6 +25,7 @@
 #include "stream_registry.h"
 #include "thread_counters.h"
 #include "trace.h"
+#include "upkeep.h"
 #include "use_table.h"
 
 struct gp_pool {
@@ -48,6 +50,8 @@ struct gp_pool {
     gp_findings findings;
     gp_order_watch order_watch;
     gp_quarantine quarantine; /* With quarantine_bytes. */
+    gp_idle idle;
+    gp_upkeep upkeep;
 
     /* Every stream cache there ever was; grows at the front, never shrinks. */
     _Atomic(gp_stream_cache *) streams;
@@ -59,6 +63,7 @@ struct gp_pool {
     struct gp_thread_pool *threads;
     gp_thread_counters ended; /* Sums over threads that are gone. */
     gp_pool *next;            /* In the registry. */
+    uint32_t visitors;        /* Threads that ask it for memory for another pool. */
 
     /* Live bytes as folded in by threads on their slow paths, and their peak. */
     gp_counter live_folded;

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "error.h"
+#include "idle.h"
 
 #define MIB ((size_t)1 << 20)
+#define MOST_WINDOW_MS 3600000u
 
 static bool is_set_in_environment(const char *name)
 {
@@ -25,6 +27,11 @@ void gp_pool_config_init(gp_pool_config *config)
         .alignment = 512,
         .large_bytes = MIB / 2,
         .segment_bytes = 32 * MIB,
+        .headroom_fraction = 0.10,
+        .idle_window_ms = 1000,
+        .release_idle_percent = 80,
+        .release_to_percent = 50,
+        .release_windows = 3,
         .l1_bytes = 4 * MIB,
         .l1_depth = 64,
         .l1_refill_percent = 20,
@@ -45,6 +52,12 @@ static void fill_zeros(gp_pool_config *config)
         config->large_bytes = defaults.large_bytes;
     if (config->segment_bytes == 0)
         config->segment_bytes = defaults.segment_bytes;
+    if (config->growth_bytes == 0)
+        config->growth_bytes = config->segment_bytes;
+    if (config->idle_window_ms == 0)
+        config->idle_window_ms = defaults.idle_window_ms;
+    if (config->release_windows == 0)
+        config->release_windows = defaults.release_windows;
     if (config->l1_bytes == 0)
         config->l1_bytes = defaults.l1_bytes;
     if (config->l1_depth == 0)
@@ -84,10 +97,39 @@ static gp_status check_sizes(const gp_pool_config *config)
         return bad_field("segment_bytes", "a power of two from 2 MiB to 1 GiB");
     if (config->guard_bytes % GP_GRANULE_BYTES != 0 || config->guard_bytes > MIB / 16)
         return bad_field("guard_bytes", "a multiple of 512 up to 64 KiB");
+    if (!is_power_of_two_within(config->growth_bytes, config->segment_bytes, 1024 * MIB))
+        return bad_field("growth_bytes", "a power of two from segment_bytes to 1 GiB");
+    if (config->idle_window_ms > MOST_WINDOW_MS)
+        return bad_field("idle_window_ms", "1 to 3600000");
     if (config->l1_depth > 256)
         return bad_field("l1_depth", "1 to 256");
     if (config->l1_refill_percent > 90)
         return bad_field("l1_refill_percent", "0 to 90");
+    return GP_OK;
+}
+
+static gp_status check_release(const gp_pool_config *config)
+{
+    if (config->release_idle_percent > 100)
+        return bad_field("release_idle_percent", "0 to 100");
+    if (config->release_to_percent > 99 ||
+        (config->release_idle_percent != 0 &&
+         config->release_to_percent >= config->release_idle_percent))
+        return bad_field("release_to_percent", "0 to 99, and below release_idle_percent");
+    if (config->release_windows > GP_IDLE_WINDOWS)
+        return bad_field("release_windows", "1 to 64");
+    return GP_OK;
+}
+
+/* Not a number is in no range. */
+static gp_status check_fractions(const gp_pool_config *config)
+{
+    if (!(config->max_fraction >= 0.0 && config->max_fraction <= 1.0))
+        return bad_field("max_fraction", "0 to 1");
+    if (!(config->initial_fraction >= 0.0 && config->initial_fraction <= 1.0))
+        return bad_field("initial_fraction", "0 to 1");
+    if (!(config->headroom_fraction >= 0.0 && config->headroom_fraction < 1.0))
+        return bad_field("headroom_fraction", "0 to less than 1");
     return GP_OK;
 }
 
@@ -110,6 +152,10 @@ gp_status gp_pool_config_complete(gp_pool_config *config, const gp_pool_config *
     gp_status status = check_enums(config);
     if (status == GP_OK)
         status = check_sizes(config);
+    if (status == GP_OK)
+        status = check_fractions(config);
+    if (status == GP_OK)
+        status = check_release(config);
     /* Blocks are made of 512-byte granules, so none is aligned to less. */
     if (config->alignment < GP_GRANULE_BYTES)
         config->alignment = GP_GRANULE_BYTES;

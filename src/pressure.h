@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "gp/pool.h"
+#include "stream_cache.h"
 
 /* Times that the caller may be asked for one allocation. */
 #define GP_PRESSURE_ROUNDS 4
@@ -33,7 +34,13 @@ bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing);
 #define GP_PRESSURE_TRIED_NATIVE                                                                   \
     "the native pool, quarantine, release of free segments, trim, a wait for work"
 
-/* Set the text of an allocation that fails for want of memory, and return the status. */
-gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status, const char *tried);
+/* Ask the other pools of the device, in this process, for idle memory; true if one gave some. No
+ * lock is held. Not for a request that the pool's own limit has no room for. */
+bool gp_pressure_ask_pools(gp_pool *pool, size_t bytes_missing);
+
+/* Set the text of an allocation that fails for want of memory, and return the status. `asker`: the
+ * stream's cache, or NULL. */
+gp_status gp_pressure_fail(gp_pool *pool, const gp_stream_cache *asker, size_t bytes,
+                           gp_status status, const char *tried);
 
 #endif

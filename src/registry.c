@@ -1,6 +1,7 @@
 #include "registry.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "error.h"
 #include "lock.h"
@@ -47,6 +48,47 @@ bool gp_registry_has_locked(const gp_pool *pool)
     return pool != NULL && *find_link(pool) != NULL;
 }
 
+/* ---- visits -------------------------------------------------------------------- */
+
+static bool is_neighbour(const gp_pool *pool, const gp_pool *other)
+{
+    return other != pool && other->backend->ops->kind == pool->backend->ops->kind &&
+           other->backend->device == pool->backend->device;
+}
+
+size_t gp_registry_visit_others(const gp_pool *pool, gp_pool **others, size_t most)
+{
+    size_t count = 0;
+    gp_registry_lock();
+    for (gp_pool *other = all_pools; other != NULL && count < most; other = other->next) {
+        if (!is_neighbour(pool, other))
+            continue;
+        other->visitors++;
+        others[count++] = other;
+    }
+    gp_registry_unlock();
+    return count;
+}
+
+void gp_registry_leave(gp_pool *pool)
+{
+    gp_registry_lock();
+    pool->visitors--;
+    gp_registry_unlock();
+}
+
+static void wait_for_visitors(const gp_pool *pool)
+{
+    for (;;) {
+        gp_registry_lock();
+        const uint32_t visitors = pool->visitors;
+        gp_registry_unlock();
+        if (visitors == 0)
+            return;
+        (void)sched_yield();
+    }
+}
+
 bool gp_registry_remove(gp_pool *pool)
 {
     gp_registry_lock();
@@ -55,6 +97,8 @@ bool gp_registry_remove(gp_pool *pool)
     if (found)
         *link = pool->next;
     gp_registry_unlock();
+    if (found)
+        wait_for_visitors(pool);
     return found;
 }
 

@@ -21,9 +21,17 @@ void gp_registry_add(gp_pool *pool);
 /* Under the lock: is this a pool that exists? */
 bool gp_registry_has_locked(const gp_pool *pool);
 
-/* Take a pool out, so that no new call finds it. False if it is not there, or is
- * a default pool. */
+/* Take a pool out, so that no new call finds it, and wait until nobody visits it. False if it is
+ * not there, or is a default pool. */
 bool gp_registry_remove(gp_pool *pool);
+
+/*
+ * Visit the other pools of a pool's device. A pool that is visited stays until the visit is over:
+ * who destroys it waits. So a visitor must not wait for what another thread does, nor hold a lock.
+ * Returns how many, `most` at most; end each visit with gp_registry_leave().
+ */
+size_t gp_registry_visit_others(const gp_pool *pool, gp_pool **others, size_t most);
+void gp_registry_leave(gp_pool *pool);
 
 /* GP_OK if calls on the pool may go on; else GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN or
  * GP_ERR_INVALID_POOL, with a text. */

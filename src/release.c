@@ -6,6 +6,8 @@
 #include "block.h"
 #include "direct.h"
 #include "pool.h"
+#include "revocation.h"
+#include "share.h"
 #include "stats.h"
 
 /* ---- wholly free segments ------------------------------------------------------ */
@@ -63,6 +65,8 @@ static bool release_down_to(gp_pool *pool, uint64_t target)
             break;
         released = true;
     }
+    if (released)
+        gp_global_tier_note_release(&pool->global);
     return released;
 }
 
@@ -75,6 +79,35 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target)
     const bool released = release_down_to(pool, target);
     gp_trace_end(&scope);
     return released;
+}
+
+size_t gp_release_largest(gp_pool *pool, uint64_t most_bytes, gp_commons **commons)
+{
+    *commons = gp_commons_largest_segment(&pool->chunks, most_bytes) >
+                       gp_commons_largest_segment(&pool->large, most_bytes)
+                   ? &pool->chunks
+                   : &pool->large;
+    gp_segment *segment = gp_commons_remove_largest(*commons, most_bytes);
+    if (segment == NULL)
+        return 0;
+    const size_t bytes = segment->span.bytes;
+    if (!give_back(pool, segment))
+        return 0;
+    gp_global_tier_note_release(&pool->global);
+    return bytes;
+}
+
+/* ---- for others ------------------------------------------------------------------ */
+
+bool gp_release_for_others(gp_pool *pool, size_t bytes)
+{
+    const uint64_t reserved = gp_counter_get(&pool->global.reserved);
+    const uint64_t target = gp_global_tier_room_target(&pool->global, reserved, bytes);
+    if (reserved <= target)
+        return false;
+    gp_revocation_flush_all(pool);
+    gp_share_reclaim_all(pool);
+    return gp_release_down_to(pool, target) && gp_release_trim(pool, 0) == GP_OK;
 }
 
 /* ---- everything ------------------------------------------------------------------ */

@@ -15,6 +15,7 @@
 #define GP_LARGE_STEP_BYTES ((size_t)64 << 10)
 
 typedef struct gp_request {
+    size_t asked_bytes;  /* By a caller; for statistics. */
     size_t bytes;        /* Of the block: a class's size, or a multiple of the large step. */
     size_t alignment;    /* Power of two, at least GP_GRANULE_BYTES. */
     uint32_t size_class; /* Or GP_CLASS_LARGE. */
@@ -28,7 +29,7 @@ static inline size_t gp_round_up(size_t bytes, size_t step)
 /* `bytes` is 1 to GP_MAX_REQUEST_BYTES; both limits are the pool's. */
 static inline gp_request gp_request_make(size_t bytes, size_t alignment, size_t large_bytes)
 {
-    gp_request request = {.alignment = alignment};
+    gp_request request = {.asked_bytes = bytes, .alignment = alignment};
     if (bytes > large_bytes) {
         request.size_class = GP_CLASS_LARGE;
         request.bytes = gp_round_up(bytes, GP_LARGE_STEP_BYTES);

@@ -12,6 +12,10 @@
 #include "thread.h"
 #include "tiers.h"
 
+/* 512 bytes to 1 MiB. */
+#define LEAST_POW2_BYTES ((size_t)512)
+#define POW2_SIZES 12
+
 /* Blocks of a plan while they are taken, linked through host memory. */
 typedef struct reserved_block {
     struct reserved_block *next;
@@ -85,6 +89,14 @@ static gp_status check_stream(gp_pool *pool, cudaStream_t stream, gp_target *tar
     if (status == GP_OK && target->cache == NULL)
         return gp_error_set(GP_ERR_CAPTURE, "memory cannot be reserved on a capturing stream");
     return status;
+}
+
+gp_status gp_pool_reserve_pow2(gp_pool *pool, cudaStream_t stream, size_t count)
+{
+    gp_reserve_entry plan[POW2_SIZES];
+    for (int i = 0; i < POW2_SIZES; i++)
+        plan[i] = (gp_reserve_entry){.bytes = LEAST_POW2_BYTES << i, .count = count};
+    return gp_pool_reserve(pool, stream, plan, POW2_SIZES);
 }
 
 gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream, const gp_reserve_entry *plan,

@@ -101,13 +101,30 @@ static void add_thread_caches_locked(const gp_stream_cache *stream, gp_pool_stat
     }
 }
 
-/* Host memory of one policy instance, whose lock is held. */
+static void note_free_piece(gp_pool_stats *stats, uint64_t bytes)
+{
+    if (bytes > stats->largest_free_bytes)
+        stats->largest_free_bytes = bytes;
+}
+
+/* Of what one stream keeps, its lock held. */
+static void note_kept_pieces(const gp_stream_cache *stream, gp_pool_stats *stats)
+{
+    const gp_whole_blocks *whole = &stream->whole;
+    for (uint32_t i = 0; i < gp_whole_blocks_count(whole); i++)
+        note_free_piece(stats, gp_whole_blocks_at(whole, i).bytes);
+    note_free_piece(stats, gp_stream_heap_largest(&stream->large));
+    note_free_piece(stats, gp_stream_heap_largest(&stream->spare));
+}
+
+/* One policy instance, whose lock is held. */
 static void add_policy(const gp_pool *pool, const void *policy, const gp_segment_list *segments,
                        gp_pool_stats *stats)
 {
     gp_policy_usage usage;
     pool->policy.usage(policy, &usage);
     stats->metadata_bytes += usage.metadata_bytes;
+    note_free_piece(stats, usage.largest_free_bytes);
     for (const gp_segment *segment = segments->first; segment; segment = segment->next)
         stats->metadata_bytes += sizeof(*segment);
 }
@@ -124,6 +141,7 @@ static void add_streams_locked(gp_pool *pool, gp_pool_stats *stats)
     for (gp_stream_cache *stream = gp_pool_first_stream(pool); stream; stream = stream->next) {
         gp_stream_cache_lock(stream);
         add_policy(pool, stream->policy, &stream->chunks, stats);
+        note_kept_pieces(stream, stats);
         gp_stream_cache_unlock(stream);
         stats->metadata_bytes += sizeof(*stream);
         stats->pending_bytes += gp_counter_get(&stream->pending_bytes);
@@ -193,6 +211,24 @@ void gp_stats_sample(gp_pool *pool, gp_trace_sample *sample)
     };
 }
 
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0.0 : (double)part / (double)whole;
+}
+
+static void add_measures(gp_pool *pool, const gp_thread_counters *sum, gp_pool_stats *stats)
+{
+    const uint64_t given = gp_counter_get(&sum->given_bytes);
+    stats->internal_fragmentation = share(given - gp_counter_get(&sum->asked_bytes), given);
+    if (stats->cached_bytes > 0)
+        stats->external_fragmentation = 1.0 - share(stats->largest_free_bytes, stats->cached_bytes);
+    stats->idle_share = share(stats->cached_bytes, stats->reserved_bytes);
+
+    (void)gp_idle_observe(pool);
+    for (uint32_t age = 0; age < GP_IDLE_AGES; age++)
+        stats->idle_bytes_by_age[age] = gp_idle_bytes(pool, 1u << 2 * age);
+}
+
 /* ---- the calls ------------------------------------------------------------------ */
 
 static void fill(gp_pool *pool, gp_pool_stats *stats)
@@ -219,6 +255,7 @@ static void fill(gp_pool *pool, gp_pool_stats *stats)
     stats->pending_bytes += gp_counter_get(&pool->captured.parked_bytes);
     add_tiers(pool, &sum, stats);
     add_native(pool, stats);
+    add_measures(pool, &sum, stats);
 }
 
 gp_status gp_pool_get_stats(gp_pool *pool, gp_pool_stats *stats)

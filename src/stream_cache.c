@@ -43,6 +43,7 @@ gp_status gp_stream_cache_create(gp_pool *pool, uint64_t stream_id, gp_stream_ca
 
     made->pool = pool;
     made->stream_id = stream_id;
+    gp_counter_set(&made->budget_bytes, pool->config.stream_budget_bytes);
     gp_whole_blocks_fit(&made->whole, 0);
     set_careful_locked(made, true);
     *cache = made;
@@ -62,6 +63,7 @@ void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
 {
     gp_stream_cache_lock(cache);
     cache->stream_id = id;
+    gp_counter_set(&cache->budget_bytes, cache->pool->config.stream_budget_bytes);
     const uint64_t give = gp_stream_cache_next_give_locked(cache);
     for (gp_segment *chunk = cache->chunks.first; chunk != NULL; chunk = chunk->next)
         chunk->last_give = give;
@@ -284,6 +286,7 @@ static void link_chunk_locked(gp_stream_cache *cache, gp_segment *chunk)
     gp_address_table_assign(span.base, span.bytes, chunk);
     gp_counter_add(&cache->free_bytes, span.bytes);
     gp_counter_add(&cache->free_chunks, 1);
+    gp_counter_add(&cache->chunk_bytes, span.bytes);
 }
 
 gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_page *page,
@@ -338,6 +341,7 @@ bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit,
     gp_segment_unlink(&cache->chunks, chunk);
     gp_counter_sub(&cache->free_bytes, span->bytes);
     gp_counter_sub(&cache->free_chunks, 1);
+    gp_counter_sub(&cache->chunk_bytes, span->bytes);
     gp_address_table_assign(span->base, span->bytes, chunk->lender);
     free(chunk);
     return true;

@@ -87,6 +87,9 @@ typedef struct gp_stream_cache {
     gp_counter guest_bytes;   /* In guests. Likewise. */
     gp_counter transit_bytes; /* In returned, arrived, waiting and guests. */
     gp_counter pending_bytes; /* Of these, behind a fence. */
+    gp_counter chunk_bytes;   /* Of all chunks. Written under the lock. */
+    gp_counter charged_bytes; /* Of live large blocks that count in the budget. */
+    gp_counter budget_bytes;  /* 0: none. */
     gp_counter busy_for;      /* Questions of its own that the stream counts as busy for. */
     gp_counter settled_bytes; /* Of `large`, when the device was last asked. */
 

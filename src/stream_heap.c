@@ -192,3 +192,13 @@ void gp_stream_heap_clear(gp_stream_heap *heap)
 {
     *heap = (gp_stream_heap){0};
 }
+
+/* ---- how it is ------------------------------------------------------------------- */
+
+size_t gp_stream_heap_largest(const gp_stream_heap *heap)
+{
+    const gp_page *page = RB_ROOT(&heap->by_size);
+    while (page != NULL && RB_RIGHT(page, by_size) != NULL)
+        page = RB_RIGHT(page, by_size);
+    return page == NULL ? 0 : gp_page_large_bytes(page);
+}

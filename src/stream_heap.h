@@ -55,6 +55,9 @@ bool gp_stream_heap_take(gp_stream_heap *heap, const gp_fit *fit, uint64_t limit
 void gp_stream_heap_take_old(gp_stream_heap *heap, uint64_t limit,
                              void (*leave)(void *user, gp_span span), void *user);
 
+/* The longest span in it; 0 if it is empty. O(log n). */
+size_t gp_stream_heap_largest(const gp_stream_heap *heap);
+
 /* All of it counts as freed by give number `give`. */
 void gp_stream_heap_renew(gp_stream_heap *heap, uint64_t give);
 

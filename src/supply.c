@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include "address_table.h"
+#include "budget.h"
 #include "clock.h"
 #include "error.h"
 #include "pool.h"
@@ -51,6 +52,15 @@ static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *sp
     return gp_commons_take(commons_for(supply->cache->pool, fit), &request, span);
 }
 
+/* In need one kind of memory is cut out of the other's: it goes back there, but holds its segment
+ * until then. */
+static bool take_other_kind(const gp_supply *supply, const gp_fit *fit, gp_span *span)
+{
+    gp_pool *pool = supply->cache->pool;
+    const gp_commons_request request = request_for(supply, fit);
+    return gp_commons_take(fit->chunk ? &pool->large : &pool->chunks, &request, span);
+}
+
 /* What was freed on this stream and nobody else could have. */
 static bool take_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
@@ -73,6 +83,11 @@ static bool borrow(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp
         return false;
     *tier = GP_TIER_WAITED;
     return true;
+}
+
+static bool is_within_budget(const gp_supply *supply, const gp_fit *fit)
+{
+    return gp_budget_allows(supply->cache, fit->bytes);
 }
 
 static bool take_of_others(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
@@ -108,6 +123,8 @@ static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, 
     *tier = GP_TIER_L2;
     if (take_own(supply, fit, span))
         return true;
+    if (!is_within_budget(supply, fit))
+        return join_own(supply, fit, span);
     *tier = GP_TIER_SHARED;
     if (take_common(supply, fit, span))
         return true;
@@ -173,16 +190,6 @@ static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit 
     return status;
 }
 
-/* How much the pool may hold before it has to look harder for what it has: its peak so far
- * with some slack, or its limit. */
-static uint64_t ceiling_for(const gp_global_tier *global, size_t bytes)
-{
-    uint64_t ceiling = gp_counter_get(&global->reserved_ever_high) + gp_counter_get(&global->slack);
-    if (!gp_global_tier_allows(global, bytes) && global->max_bytes < ceiling)
-        ceiling = global->max_bytes;
-    return ceiling;
-}
-
 /* What streams keep for themselves joins the commons, as far as the device is past it. */
 static bool gather(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
@@ -214,7 +221,7 @@ static void make_room(gp_pool *pool, uint64_t ceiling, size_t bytes)
 {
     gp_global_tier *global = &pool->global;
     const uint64_t before = gp_counter_get(&global->reserved);
-    if (gp_release_down_to(pool, ceiling > bytes ? ceiling - bytes : 0))
+    if (gp_release_down_to(pool, gp_global_tier_room_target(global, ceiling, bytes)))
         (void)gp_release_trim(pool, 0);
 
     const uint64_t after = gp_counter_get(&global->reserved);
@@ -235,7 +242,7 @@ static gp_status grow_by(const gp_supply *supply, size_t bytes, const gp_fit *fi
 {
     gp_pool *pool = supply->cache->pool;
     gp_global_tier *global = &pool->global;
-    uint64_t ceiling = ceiling_for(global, bytes);
+    const uint64_t ceiling = gp_global_tier_ceiling(global, bytes);
     if (gp_share_reclaim(supply->cache, true, supply->stream) && take_any(supply, fit, span, tier))
         return GP_OK;
     if (gp_counter_get(&global->reserved) + bytes > ceiling) {
@@ -246,12 +253,16 @@ static gp_status grow_by(const gp_supply *supply, size_t bytes, const gp_fit *fi
         make_room(pool, ceiling, bytes);
     }
     *tier = GP_TIER_NATIVE;
-    return add_native(supply, bytes, fit, span);
+    gp_upkeep_grows(pool, fit->chunk);
+    gp_status status = add_native(supply, bytes, fit, span);
+    if (status == GP_OK)
+        gp_global_tier_note_growth(global);
+    return status;
 }
 
 static gp_status grow(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
-    const size_t bytes = gp_round_up(bytes_to_grow(fit), supply->cache->pool->config.segment_bytes);
+    const size_t bytes = gp_upkeep_growth(supply->cache->pool, fit->chunk, bytes_to_grow(fit));
     gp_trace_scope scope;
     begin(&scope, supply, GP_TRACE_GROW, bytes);
     gp_status status = grow_by(supply, bytes, fit, span, tier);
@@ -267,10 +278,13 @@ static bool try_while_pending(const gp_supply *supply, const gp_fit *fit, gp_spa
 {
     const uint64_t start = gp_clock_ns();
     do {
-        /* Also of the stream itself: what it left unasked cannot go back before. */
-        if (gp_share_has_user(supply->cache->pool))
+        /* Also of the stream itself: what it left unasked cannot go back before, and what it
+         * keeps counts in its budget. */
+        if (gp_share_has_user(supply->cache->pool) || !is_within_budget(supply, fit))
             (void)gp_share_reclaim(supply->cache, true, supply->stream);
         if (take_any(supply, fit, span, tier))
+            return true;
+        if (is_within_budget(supply, fit) && take_other_kind(supply, fit, span))
             return true;
         (void)sched_yield();
     } while (gp_share_is_pending(supply->cache->pool) &&
@@ -293,6 +307,8 @@ static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span
 static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
+    if (!is_within_budget(supply, fit))
+        return gp_budget_refuse(supply->cache, fit->bytes);
     gp_share_reclaim_all(pool);
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
@@ -309,6 +325,8 @@ static gp_status find_or_grow(const gp_supply *supply, const gp_fit *fit, gp_spa
     for (;;) {
         if (take_any(supply, fit, span, tier))
             return GP_OK;
+        if (!is_within_budget(supply, fit))
+            return gp_budget_refuse(supply->cache, fit->bytes);
         if (gp_global_tier_begin_growth(global))
             break;
     }
@@ -334,14 +352,18 @@ static gp_status find_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
 
 static gp_status climb(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
+    gp_pool *pool = supply->cache->pool;
     gp_status status = find_at_last(supply, fit, span, tier);
+    if (gp_pressure_is_cause(status) && is_within_budget(supply, fit) &&
+        gp_pressure_ask_pools(pool, bytes_to_grow(fit)))
+        status = find_at_last(supply, fit, span, tier);
     for (int round = 0; gp_pressure_is_cause(status) && round < GP_PRESSURE_ROUNDS; round++) {
-        if (!gp_pressure_relieve(supply->cache->pool, fit->bytes))
+        if (!gp_pressure_relieve(pool, fit->bytes))
             break;
         status = find_at_last(supply, fit, span, tier);
     }
     return gp_pressure_is_cause(status)
-               ? gp_pressure_fail(supply->cache->pool, fit->bytes, status, GP_PRESSURE_TRIED_ALL)
+               ? gp_pressure_fail(pool, supply->cache, fit->bytes, status, GP_PRESSURE_TRIED_ALL)
                : status;
 }
 
@@ -386,13 +408,19 @@ gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *b
         return GP_OK;
 
     *tier = GP_TIER_SHARED;
-    if (!take_commons(supply, fit, block)) {
+    if (!is_within_budget(supply, fit) || !take_commons(supply, fit, block)) {
         gp_status status = find_large(supply, fit, block, tier);
         if (status != GP_OK)
             return status;
     }
     make_block(supply, *block);
     return GP_OK;
+}
+
+size_t gp_supply_chunk_bytes(const gp_pool_config *config)
+{
+    const size_t twice = 2 * config->large_bytes;
+    return twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
 }
 
 static size_t least_chunk(const gp_request *request)
@@ -405,10 +433,12 @@ static size_t least_chunk(const gp_request *request)
 
 static gp_fit chunk_fit(const gp_supply *supply, size_t least)
 {
-    size_t twice = 2 * supply->cache->pool->config.large_bytes;
-    size_t chunk = twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
-    return (gp_fit){
+    const size_t chunk = gp_supply_chunk_bytes(&supply->cache->pool->config);
+    gp_fit fit = {
         .bytes = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};
+    if (!is_within_budget(supply, &fit))
+        fit.bytes = least;
+    return fit;
 }
 
 /* fit->bytes becomes `least` if there is no more. */

@@ -10,11 +10,15 @@
  *     what was freed on the stream, joined and cut
  *     other streams' idle memory that the device is past
  *     one block of any stream, behind a queued wait for it (GP_SHARE_WAIT)
- *     growth, one thread at a time; before the pool passes its peak, every thread cache
- *         is flushed, all of the above is tried once more, and wholly free segments go back
+ *     growth, one thread at a time; before the pool passes its peak, or soft_bytes, every
+ *         thread cache is flushed, all of the above is tried once more, and wholly free
+ *         segments go back
  *     if that fails: every thread cache is flushed, all of the above once more,
- *         a bounded wait for what is pending, all free segments go back, the native
+ *         a bounded wait for what is pending, also out of the memory of the other kind,
+ *         large or for chunks; all free segments go back, the native
  *         pool is trimmed, and growth is tried a last time, by what is needed
+ *     if that fails too, and not for the pool's own limit: other pools of the device are asked
+ *         for idle memory, then the caller, and all of that is done again
  */
 #ifndef GP_SRC_SUPPLY_H
 #define GP_SRC_SUPPLY_H
@@ -29,6 +33,9 @@ typedef struct gp_supply {
     cudaStream_t stream; /* Its handle, live and eager. */
     bool quiet;          /* Who tries the rungs over and over is not to be heard each time. */
 } gp_supply;
+
+/* What a stream takes at once to cut small blocks from, if there is so much. */
+size_t gp_supply_chunk_bytes(const gp_pool_config *config);
 
 /* A large block that is ordered on the stream; its record reads GP_STATE_CACHED. *tier is where
  * it came from: L2, shared, waited or native. Else what the allocation fails with. */

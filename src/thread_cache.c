@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "budget.h"
 #include "error.h"
 #include "listen.h"
 #include "lock.h"
@@ -214,8 +215,10 @@ void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t byte
 {
     if (gp_thread_cache_is_heard(cache))
         gp_listen_free(cache, slot.base, bytes, stream, tier);
-    gp_record_set(slot.record,
-                  (gp_record_get(slot.record) & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
+    const uint32_t value = gp_record_get(slot.record);
+    if ((value & GP_RECORD_CHARGED) != 0)
+        gp_budget_credit(slot.base);
+    gp_record_set(slot.record, (value & GP_RECORD_CLASS_MASK) | GP_STATE_CACHED);
     gp_thread_cache_count_free(cache->counters, bytes);
 }
 

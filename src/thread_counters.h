@@ -13,6 +13,8 @@ typedef struct gp_thread_counters {
     gp_counter refills;
     gp_counter flushes;
     gp_counter failures;
+    gp_counter asked_bytes; /* By requests that L1 did not serve, */
+    gp_counter given_bytes; /* and what they got. */
     gp_counter live_bytes;  /* Allocated minus freed by this thread, modulo 2^64. */
     gp_counter live_peak;   /* Its highest value, as a signed number, since the last fold. */
     gp_counter live_folded; /* The part of live_bytes the pool knows. */

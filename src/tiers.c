@@ -1,6 +1,7 @@
 #include "tiers.h"
 
 #include "address_table.h"
+#include "budget.h"
 #include "error.h"
 #include "pool.h"
 #include "share.h"
@@ -13,12 +14,14 @@
 /* Chunks for one request; a policy that has no room in so many is at fault. */
 #define MOST_CHUNKS 8
 
-static void count_served(gp_thread_cache *cache, size_t bytes, gp_tier tier)
+static void count_served(gp_thread_cache *cache, const gp_request *request, gp_tier tier)
 {
+    gp_counter_add(&cache->counters->asked_bytes, request->asked_bytes);
+    gp_counter_add(&cache->counters->given_bytes, request->bytes);
     gp_counter_add(&cache->counters->l1_misses, 1);
     gp_counter_add(&cache->counters->shared_hits, tier == GP_TIER_SHARED || tier == GP_TIER_WAITED);
     gp_counter_add(&cache->counters->l3_hits, tier == GP_TIER_NATIVE);
-    gp_thread_cache_count_alloc(cache->counters, bytes);
+    gp_thread_cache_count_alloc(cache->counters, request->bytes);
 }
 
 /* ---- small blocks ------------------------------------------------------------ */
@@ -91,7 +94,7 @@ gp_status gp_tiers_alloc_small(const gp_target *target, cudaStream_t stream,
         return status;
     }
     gp_record_set(slot.record, request->size_class | GP_STATE_LIVE);
-    count_served(target->cache, request->bytes, *tier);
+    count_served(target->cache, request, *tier);
     *base = slot.base;
     return GP_OK;
 }
@@ -107,8 +110,11 @@ gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
         gp_counter_add(&cache->counters->failures, 1);
         return status;
     }
-    gp_page_set_large(gp_address_table_held(block.base), GP_STATE_LIVE);
-    count_served(cache, request->bytes, *tier);
+    gp_page *page = gp_address_table_held(block.base);
+    gp_page_set_large(page, GP_STATE_LIVE);
+    if (GP_UNLIKELY(gp_budget_is_set(cache->stream)))
+        gp_budget_charge(cache->stream, page);
+    count_served(cache, request, *tier);
     *base = block.base;
     return GP_OK;
 }
@@ -119,8 +125,10 @@ void gp_tiers_settle_due(gp_thread_cache *cache, cudaStream_t stream)
     gp_stream_cache_leave_fence_if_due(cache->stream, stream);
     gp_thread_cache_adapt(cache);
     gp_share_settle_if_due(cache->stream, stream);
-    if (cache->slow_calls % GP_SETTLE_EVERY == 0)
+    if (cache->slow_calls % GP_SETTLE_EVERY == 0) {
         gp_thread_fold(cache->stream->pool, cache->counters);
+        gp_upkeep_run(cache->stream->pool);
+    }
     if (cache->slow_calls % SWEEP_EVERY == 0)
         gp_thread_cache_sweep(cache);
 }

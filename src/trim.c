@@ -1,7 +1,11 @@
-/* gp_pool_trim_to(): memory goes back to the device because the caller says so. */
+/* Memory goes back to the device because the caller says so. */
+#include <sched.h>
+
 #include "gp/pool.h"
+#include "clock.h"
 #include "error.h"
 #include "pool.h"
+#include "pressure.h"
 #include "registry.h"
 #include "release.h"
 #include "revocation.h"
@@ -23,4 +27,20 @@ gp_status gp_pool_trim_to(gp_pool *pool, size_t min_bytes_to_keep)
     status = gp_release_trim(pool, min_bytes_to_keep);
     gp_trace_end(&scope);
     return status;
+}
+
+gp_status gp_pool_release_now(gp_pool *pool)
+{
+    gp_status status = gp_registry_check(pool);
+    if (status != GP_OK)
+        return status;
+
+    const uint64_t start = gp_clock_ns();
+    gp_revocation_flush_all(pool);
+    do {
+        gp_share_reclaim_all(pool);
+        (void)gp_release_down_to(pool, 0);
+    } while (gp_share_is_pending(pool) && gp_clock_ns() - start < GP_PRESSURE_WAIT_NS &&
+             sched_yield() == 0);
+    return gp_release_trim(pool, 0);
 }

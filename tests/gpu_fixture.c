@@ -40,6 +40,7 @@ gp_pool_config gpu_config(void)
     gp_pool_config config;
     gp_pool_config_init(&config);
     config.backend = device->kind;
+    config.headroom_fraction = 0; /* tests fill the device on purpose */
     return config;
 }
 

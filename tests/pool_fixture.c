@@ -30,6 +30,7 @@ gp_pool_config pool_config(void)
     gp_pool_config_init(&config);
     config.backend = GP_BACKEND_SIM;
     config.segment_bytes = MIB(2); /* the least, so that tests can say how much is reserved */
+    config.headroom_fraction = 0;  /* tests fill the device on purpose */
     return config;
 }
 

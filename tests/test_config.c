@@ -21,7 +21,17 @@ Test(config, init_fills_in_the_documented_defaults)
     cr_assert(eq(sz, config.alignment, 512));
     cr_assert(eq(sz, config.large_bytes, KIB(512)));
     cr_assert(eq(sz, config.segment_bytes, MIB(32)));
+    cr_assert(eq(sz, config.growth_bytes, 0));
+    cr_assert(eq(sz, config.initial_bytes, 0));
+    cr_assert(eq(dbl, config.initial_fraction, 0.0));
+    cr_assert(eq(u32, config.idle_window_ms, 1000));
+    cr_assert(eq(u32, config.release_idle_percent, 80));
+    cr_assert(eq(u32, config.release_to_percent, 50));
+    cr_assert(eq(u32, config.release_windows, 3));
     cr_assert(eq(sz, config.max_bytes, 0));
+    cr_assert(eq(dbl, config.max_fraction, 0.0));
+    cr_assert(eq(dbl, config.headroom_fraction, 0.10));
+    cr_assert(eq(sz, config.soft_bytes, 0));
     cr_assert(eq(sz, config.l1_bytes, MIB(4)));
     cr_assert(eq(u32, config.l1_depth, 64));
     cr_assert(eq(u32, config.l1_refill_percent, 20));
@@ -88,6 +98,14 @@ static const bad_field bad_fields[] = {
     BAD(segment_bytes, MIB(1)),
     BAD(segment_bytes, MIB(3)),
     BAD(segment_bytes, GIB(2)),
+    BAD(growth_bytes, MIB(1)),
+    BAD(growth_bytes, MIB(6)),
+    BAD(growth_bytes, GIB(2)),
+    BAD(idle_window_ms, 3600001),
+    BAD(release_idle_percent, 101),
+    BAD(release_to_percent, 80),
+    BAD(release_to_percent, 100),
+    BAD(release_windows, 65),
     BAD(l1_depth, 257),
     BAD(l1_refill_percent, 91),
 };

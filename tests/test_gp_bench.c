@@ -156,6 +156,28 @@ Test(gp_bench, replay_holds_little_more_than_what_is_live)
     cr_assert(ge(dbl, number(1, "reserved_over_live"), 1.0));
 }
 
+Test(gp_bench, replay_of_a_trace_that_gp_was_warmed_from_makes_no_native_call)
+{
+    RUN("replay --device sim --warm-from-trace --passes 3 --trace '%s' --json -", GP_BENCH_TRACE);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(3);
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert(eq(int, json_typeof(member(i, "warmed")), JSON_TRUE));
+        cr_assert(eq(llong, integer(i, "native_allocs"), 0));
+        cr_assert(eq(llong, integer(i, "native_frees"), 0));
+    }
+}
+
+Test(gp_bench, replay_warms_nothing_that_cannot_get_ready)
+{
+    RUN("replay --device sim --warm-from-trace --policy native --trace '%s'", GP_BENCH_TRACE);
+
+    cr_assert(eq(int, run.exit_code, 1));
+    cr_assert(strstr(run.errors, "native: cannot be warmed from a trace") != NULL, "%s",
+              run.errors);
+}
+
 Test(gp_bench, replay_plays_each_stream_by_a_thread_of_its_own)
 {
     RUN("replay --device sim --threads per-stream --kernels --passes 3 --trace '%s' "
@@ -352,6 +374,40 @@ Test(gp_bench, explains_its_commands)
     cr_assert(ne(ptr, strstr(run.output, "--bytes"), NULL));
     RUN("--version");
     cr_assert(eq(int, run.exit_code, 0));
+}
+
+/* ---- tail ---- */
+
+Test(gp_bench, tail_names_the_longest_call_of_each_pass_and_what_it_did)
+{
+    RUN("tail --device sim --passes 3 --policy cache-first,native --trace '%s' --json -",
+        GP_BENCH_TRACE);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(6);
+    for (size_t i = 0; i < 6; i++) {
+        const double most = number(i, "alloc_ns_max") > number(i, "free_ns_max")
+                                ? number(i, "alloc_ns_max")
+                                : number(i, "free_ns_max");
+        const json_t *longest = member(i, "longest");
+        const char *cause = json_string_value(json_object_get(longest, "cause"));
+        cr_assert(le(dbl, number(i, "alloc_ns_p999"), number(i, "alloc_ns_p9999")));
+        cr_assert(le(dbl, number(i, "alloc_ns_p9999"), number(i, "alloc_ns_max")));
+        cr_assert(eq(dbl, json_number_value(json_object_get(longest, "ns")), most));
+        cr_assert(
+            lt(llong, json_integer_value(json_object_get(longest, "event")), integer(i, "events")));
+        cr_assert(ne(ptr, (void *)(uintptr_t)cause, NULL));
+        cr_assert(eq(int, strcmp(cause, "native") == 0, i >= 3));
+    }
+}
+
+Test(gp_bench, tail_prints_a_table_for_people)
+{
+    RUN("tail --device sim --threads per-stream --trace '%s'", GP_BENCH_TRACE);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    cr_assert(strstr(run.output, "p99.99") != NULL, "%s", run.output);
+    cr_assert(strstr(run.output, " bytes on stream 0, event ") != NULL, "%s", run.output);
 }
 
 /* ---- hit ---- */

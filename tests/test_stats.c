@@ -95,6 +95,101 @@ Test(stats, pending_bytes_are_those_behind_a_fence)
     cr_assert(eq(u64, pool_stats().pending_bytes, 0));
 }
 
+/* ---- fragmentation and idle memory ---- */
+
+Test(stats, rounding_shows_as_internal_fragmentation)
+{
+    cudaStream_t stream = pool_attached_stream();
+    cr_assert(eq(dbl, pool_stats().internal_fragmentation, 0.0));
+    void *small = pool_alloc(512, stream);
+    cr_assert(eq(dbl, pool_stats().internal_fragmentation, 0.0));
+    void *large = pool_alloc(MIB(1) - KIB(16), stream);
+
+    const double given = (double)(MIB(1) + 512);
+    cr_assert(epsilon_eq(dbl, pool_stats().internal_fragmentation, (double)KIB(16) / given, 1e-9));
+    pool_free(small, stream);
+    pool_free(large, stream);
+}
+
+Test(stats, free_memory_in_pieces_shows_as_external_fragmentation)
+{
+    void *blocks[4];
+    gp_pool_config config = pool_config();
+    config.segment_bytes = MIB(64);
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_attached_stream();
+    for (int i = 0; i < 4; i++)
+        blocks[i] = pool_alloc(MIB(16), stream);
+    cr_assert(eq(dbl, pool_stats().external_fragmentation, 0.0));
+
+    pool_free(blocks[0], stream);
+    pool_free(blocks[2], stream);
+
+    cr_assert(eq(u64, pool_stats().largest_free_bytes, MIB(16)));
+    cr_assert(eq(dbl, pool_stats().external_fragmentation, 0.5));
+    cr_assert(eq(dbl, pool_stats().idle_share, 0.5));
+    pool_free(blocks[1], stream);
+    pool_free(blocks[3], stream);
+    pool_settle();
+    GP(gp_pool_trim_to(pool, GIB(1))); /* nothing goes, but all of it is joined */
+    cr_assert(eq(dbl, pool_stats().external_fragmentation, 0.0));
+    cr_assert(eq(dbl, pool_stats().idle_share, 1.0));
+}
+
+Test(stats, free_pieces_that_a_busy_stream_keeps_count_too)
+{
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    pool_use(KIB(512), other);
+    gp_sim_gate gate = pool_close_gate(busy);
+
+    pool_use(MIB(4), busy); /* kept whole */
+    cr_assert(eq(u64, pool_stats().largest_free_bytes, MIB(4)));
+    pool_use(MIB(24), busy); /* joined */
+    cr_assert(eq(u64, pool_stats().largest_free_bytes, MIB(24)));
+
+    pool_open_gate(gate);
+}
+
+/* 64 MiB idle in the commons, of which `used` is taken and given back now. */
+static void look_after(uint64_t ns, size_t used, cudaStream_t stream)
+{
+    gp_sim_advance(ns);
+    if (used > 0)
+        pool_use(used, stream);
+    pool_settle();
+    GP(gp_pool_trim_to(pool, GIB(1)));
+}
+
+Test(stats, memory_that_nobody_takes_ages)
+{
+    const uint64_t second = 1000000000;
+    gp_pool_config config = pool_config();
+    config.segment_bytes = MIB(64);
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_attached_stream();
+    look_after(0, MIB(64), stream);
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[0], 0));
+
+    look_after(second, 0, stream); /* ends the window in which it was used */
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[0], 0));
+    look_after(second, 0, stream);
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[0], MIB(64)));
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[1], 0));
+    for (int i = 0; i < 4; i++)
+        look_after(second, MIB(16), stream);
+
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[0], MIB(48)));
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[1], MIB(48)));
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[2], 0));
+    look_after(second, 0, stream);
+    look_after(second, 0, stream);
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[0], MIB(64)));
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[1], MIB(48)));
+    look_after(100 * second, 0, stream); /* nobody looked for long */
+    cr_assert(eq(u64, pool_stats().idle_bytes_by_age[3], MIB(64)));
+}
+
 /* ---- peaks ---- */
 
 Test(stats, peak_of_live_bytes_is_exact_with_one_thread)

@@ -113,8 +113,9 @@ typedef struct gp_pool_config {
 
     /** Native pool to take memory from. NULL: the pool makes one of its own.
      *  A given pool must outlive this one. gp changes none of its attributes,
-     *  but trims it in gp_pool_trim_to(), before this pool passes its highest
-     *  reservation and before an allocation fails, and resets its peak in
+     *  but trims it in gp_pool_trim_to() and gp_pool_release_now(), before this
+     *  pool passes its highest reservation, while it gives idle memory back and
+     *  before an allocation fails, also of another gp pool; and resets its peak in
      *  gp_pool_reset_peak(). */
     cudaMemPool_t native_pool;
 
@@ -133,8 +134,60 @@ typedef struct gp_pool_config {
      *  own pools grow. */
     size_t segment_bytes;
 
-    /** Most bytes the pool may reserve. Default: no limit but the device. */
+    /** Growth steps begin at segment_bytes, double with each growth up to this many bytes, and
+     *  begin anew once memory went back; a power of two from segment_bytes to 1 GiB. Default:
+     *  segment_bytes, so that they stay as they are, which is the leanest. */
+    size_t growth_bytes;
+
+    /** Bytes that the pool reserves when it is made, and keeps: only a trim, or a request that
+     *  would fail otherwise, takes memory out of them. An eighth of them is for blocks of up to
+     *  large_bytes. No more than the limits and the headroom leave. Default 0. */
+    size_t initial_bytes;
+
+    /** The same as a share of the device's memory, 0 to 1; the higher of the two holds.
+     *  Default 0. */
+    double initial_fraction;
+
+    /** Most bytes the pool may reserve. Default: no limit but the device. What would pass it
+     *  fails with GP_ERR_LIMIT, after all that GP_ERR_OUT_OF_MEMORY comes after. */
     size_t max_bytes;
+
+    /** The same as a share of the device's memory, 0 to 1; the lower of the two holds. 0: no
+     *  limit. Default 0. */
+    double max_fraction;
+
+    /** Share of the device's memory that is left to others, 0 to less than 1. While less than
+     *  that would be free after it, whoever holds the rest, the pool does not grow: it shares and
+     *  gives back what it has idle, as at max_bytes, and what finds no room then fails with
+     *  GP_ERR_LIMIT. The device is asked at each growth, and one that does not say how much is
+     *  free is taken at its word when it allocates. 0: nothing is left, and only a full device
+     *  ends growth, with GP_ERR_OUT_OF_MEMORY. Default 0.10. */
+    double headroom_fraction;
+
+    /** Reserved bytes above which the pool looks harder before each growth: every thread's cache
+     *  is flushed, streams share what they have idle, and free segments go back. Growth itself
+     *  is not refused. Default: none; the pool does so only where it would pass its highest
+     *  reservation. */
+    size_t soft_bytes;
+
+    /** Most bytes that one stream may hold, of every stream that gp_stream_set_budget() gave no
+     *  budget of its own. Default: no limit. */
+    size_t stream_budget_bytes;
+
+    /** Memory counts as idle once nobody took it for so many milliseconds, 1 to 3,600,000
+     *  (gp_pool_stats.idle_bytes_by_age). Default 1000. */
+    uint32_t idle_window_ms;
+
+    /** Idle share of the reserved bytes, in percent, from which on the pool gives segments back by
+     *  itself, 0 to 100; 0: never. It counts what nobody took for release_windows windows of
+     *  idle_window_ms, 1 to 64, and gives back down to a share of release_to_percent, 0 to 99 and
+     *  below the first, but no less than one segment_bytes and what was set aside. That is done in
+     *  slices, by calls that are slow anyway: a segment, and a trim of at most 64 MiB, at a time.
+     *  A pool whose load comes back after that, as a periodic one does, takes what it gave back in
+     * one piece the next time. Defaults 80, 50 and 3. */
+    uint32_t release_idle_percent;
+    uint32_t release_to_percent;
+    uint32_t release_windows;
 
     /** Most bytes one thread cache (L1) may hold. Default 4 MiB. */
     size_t l1_bytes;
@@ -214,7 +267,7 @@ GP_API void gp_pool_config_init(gp_pool_config *config);
  *
  * Takes the device's primary context and creates a native pool whose release
  * threshold is unlimited: gp alone decides when memory goes back. Reserves
- * nothing yet.
+ * nothing yet but initial_bytes.
  *
  * @param pool    [out] The new pool; destroy it with gp_pool_destroy().
  * @param config  NULL for the defaults, else filled by gp_pool_config_init().
@@ -228,6 +281,7 @@ GP_API void gp_pool_config_init(gp_pool_config *config);
  * @retval GP_ERR_UNSUPPORTED         No such device, it has no memory pools, or the
  *                                    driver is older than CUDA 12.0's.
  * @retval GP_ERR_OUT_OF_HOST_MEMORY  malloc failed.
+ * @retval GP_ERR_OUT_OF_MEMORY       The device refused initial_bytes, or the native pool.
  * @retval GP_ERR_WRONG_PROCESS       In a child forked after gp was first used.
  * @retval GP_ERR_SHUTDOWN            The process is exiting.
  * @retval GP_ERR_CUDA                Any other native failure.
@@ -325,11 +379,15 @@ GP_API GP_NODISCARD gp_status gp_default_pool(gp_pool **pool, int device);
  *                                  stream is not asked.
  * @retval GP_ERR_OUT_OF_MEMORY     The device is full, also after a wait of at most
  *                                  10 ms for work under way, after every idle block
- *                                  of the pool was given back, and after the pool's
- *                                  on_pressure, if it has one, was asked; with it up
- *                                  to four such waits more. gp_last_error() has the
+ *                                  of the pool was given back, after the other pools of
+ *                                  the device, in this process, were asked for idle
+ *                                  memory, and after the pool's on_pressure, if it has
+ *                                  one, was asked; with each of these up to four such
+ *                                  waits more. gp_last_error() has the
  *                                  figures.
- * @retval GP_ERR_LIMIT             The pool's max_bytes is reached.
+ * @retval GP_ERR_LIMIT             The pool's max_bytes or max_fraction is reached, or the
+ *                                  stream's budget, or only the headroom is left of the
+ *                                  device; after the same steps as GP_ERR_OUT_OF_MEMORY.
  * @retval GP_ERR_CAPTURE           @p stream is the legacy stream and another
  *                                  stream captures, so it cannot be used now; or the
  *                                  driver takes no memory node into the capture. For
@@ -482,6 +540,27 @@ GP_API GP_NODISCARD gp_status gp_usable_size(const void *ptr, size_t *bytes);
  */
 GP_API GP_NODISCARD gp_status gp_pool_trim_to(gp_pool *pool, size_t min_bytes_to_keep);
 
+/**
+ * Give back all idle memory at once, because somebody else needs it now.
+ *
+ * As gp_pool_trim_to() down to 0, but work that is under way is waited for, up to 10 ms, so that
+ * memory it uses goes too. For another allocator in the process, or another process, that cannot
+ * ask by itself: call this where its allocation failed, and try that again. gp pools of one device
+ * ask each other.
+ *
+ * @param pool  The pool.
+ *
+ * @retval GP_OK                Done, also if nothing could be given back: what is live, or in use
+ *                              for longer, stays.
+ * @retval GP_ERR_INVALID_POOL  NULL or destroyed.
+ * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h. Nothing was done.
+ * @retval GP_ERR_CUDA          The native pool was not trimmed; what gp released
+ *                              to it stays released.
+ *
+ * Thread-safe.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_release_now(gp_pool *pool);
+
 /** One line of a plan for gp_pool_reserve(): @c count blocks of @c bytes each. */
 typedef struct gp_reserve_entry {
     size_t bytes; /**< Size of a block as it will be asked for, at least 1. */
@@ -509,6 +588,45 @@ typedef struct gp_reserve_entry {
  */
 GP_API GP_NODISCARD gp_status gp_pool_reserve(gp_pool *pool, cudaStream_t stream,
                                               const gp_reserve_entry *plan, size_t count);
+
+/**
+ * gp_pool_reserve() of @p count blocks each of all powers of two from 512 bytes to 1 MiB.
+ *
+ * @param count  0 does nothing.
+ *
+ * Statuses and thread rule as gp_pool_reserve().
+ */
+GP_API GP_NODISCARD gp_status gp_pool_reserve_pow2(gp_pool *pool, cudaStream_t stream,
+                                                   size_t count);
+
+/**
+ * Have memory ready for a run like one that was recorded.
+ *
+ * Reserves what each stream of the recording had live at its own peak, for all of them at once and
+ * with a margin for what is lost between blocks, whatever streams they will be. A run that asks for
+ * the same blocks on as many streams then finds them without a call of the native allocator,
+ * alloc or free, however its streams are shifted against each other. What it reserved stays, as
+ * gp_pool_config.initial_bytes do. Idle memory that the pool has in one piece is used first, so
+ * that a second call with the same file adds nothing.
+ *
+ * @param pool  The pool.
+ * @param path  A recording in the format of gp-bench, plain or gzipped. All of it is read and
+ *              checked before anything is reserved.
+ *
+ * @retval GP_OK                      The memory is there.
+ * @retval GP_ERR_INVALID_ARGUMENT    @p path is NULL or cannot be read, or a line of the file
+ *                                    is wrong: gp_last_error() names it.
+ * @retval GP_ERR_UNSUPPORTED         The file is gzipped, and there is no zlib (libz.so.1) on
+ *                                    this machine.
+ * @retval GP_ERR_INVALID_POOL        NULL or destroyed.
+ * @retval GP_ERR_LIMIT               The pool's max_bytes or the headroom has no room for it.
+ * @retval GP_ERR_OUT_OF_MEMORY, GP_ERR_OUT_OF_HOST_MEMORY, GP_ERR_CUDA,
+ *         GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h. Part of it may be
+ *         reserved.
+ *
+ * Thread-safe.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_warm_from_trace(gp_pool *pool, const char *path);
 
 /**
  * The native pool behind a pool.

@@ -11,6 +11,9 @@
 extern "C" {
 #endif
 
+/** Ages of idle memory that gp_pool_stats tells apart: 1, 4, 16 and 64 windows. */
+#define GP_IDLE_AGES 4
+
 /**
  * Counters of a pool. All sizes are in bytes after rounding to size classes,
  * one unit everywhere, so that
@@ -38,6 +41,23 @@ typedef struct gp_pool_stats {
     uint64_t native_reserved_bytes;      /**< What the native pool holds from the device. */
     uint64_t native_reserved_bytes_high; /**< Its peak. */
     uint64_t metadata_bytes;             /**< Host memory of gp for this pool. */
+
+    /** The longest free piece: joined already, and not to wait for a thread's cache, nor for
+     *  blocks that are on their way. */
+    uint64_t largest_free_bytes;
+    /** 1 less the share of that in cached_bytes: how far free memory is from being in one
+     *  piece. 0 if none is cached. */
+    double external_fragmentation;
+    /** Share of what requests got that is more than they asked for, of all requests since
+     *  creation that a thread cache did not serve: every large one, and of small ones the first
+     *  of each batch. 0 if there were none. */
+    double internal_fragmentation;
+    /** Share of reserved_bytes that is cached; 0 if nothing is reserved. */
+    double idle_share;
+    /** Bytes that any stream could have taken and none took: in the last complete window of
+     *  gp_pool_config.idle_window_ms and since, in the last 4 of them, 16, and 64. What lies in
+     *  caches of streams and threads, to be used by these first, is not among them. */
+    uint64_t idle_bytes_by_age[GP_IDLE_AGES];
 
     uint64_t requests;     /**< Allocations asked for, zero bytes and captures aside. */
     uint64_t frees;        /**< Blocks freed. */

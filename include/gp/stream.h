@@ -67,6 +67,38 @@ GP_API GP_NODISCARD gp_status gp_stream_attach(gp_pool *pool, cudaStream_t strea
 GP_API GP_NODISCARD gp_status gp_stream_detach(gp_pool *pool, cudaStream_t stream);
 
 /**
+ * Bound what one stream may hold of a pool.
+ *
+ * A stream holds the live large blocks (above gp_pool_config.large_bytes) that it allocated since
+ * it has a budget, whoever frees them; all memory that its small blocks are cut from, which comes
+ * in chunks of 2 MiB, or less where the budget has no room for that; and freed memory that it
+ * keeps for itself. A request that would pass the budget is met from what the stream holds, or
+ * after it has left what it keeps to others; else it fails with GP_ERR_LIMIT, also while the pool
+ * has idle memory. Several threads that allocate on the stream at once may pass it by a request
+ * each.
+ *
+ * Not what a capture takes. The budget ends with the stream; a stream that gp gives the cache of
+ * an earlier one has in it what that one left live.
+ *
+ * @param pool    As in gp_stream_attach().
+ * @param stream  A stream of the pool's device that does not capture now.
+ * @param bytes   Most bytes; 0: no budget, whatever gp_pool_config.stream_budget_bytes is. What
+ *                the stream holds beyond it already stays.
+ *
+ * @retval GP_OK                    Set.
+ * @retval GP_ERR_INVALID_POOL      @p pool is destroyed.
+ * @retval GP_ERR_CAPTURE           @p stream captures, or is the legacy stream and
+ *                                  another one captures.
+ * @retval GP_ERR_INVALID_STREAM, GP_ERR_WRONG_DEVICE, GP_ERR_OUT_OF_HOST_MEMORY,
+ *         GP_ERR_UNSUPPORTED, GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN, GP_ERR_CUDA
+ *         As gp_alloc_from_pool_async().
+ *
+ * Thread-safe.
+ */
+GP_API GP_NODISCARD gp_status gp_stream_set_budget(gp_pool *pool, cudaStream_t stream,
+                                                   size_t bytes);
+
+/**
  * Announce that an attached stream is about to capture.
  *
  * From now on, until gp_capture_end(), each call asks the driver; while the stream

@@ -81,6 +81,10 @@ static void choose_pool(uint64_t *random, proof_plan *plan)
     pool->capture = plan->seed % 4 == 1 ? GP_CAPTURE_ARENA : GP_CAPTURE_NATIVE;
     if (plan->is_tight && one_in(random, 2))
         pool->max_bytes = plan->machine.device_bytes / 2;
+    if (plan->is_tight && plan->seed % 2 == 0)
+        pool->stream_budget_bytes = plan->machine.device_bytes / 4;
+    if (plan->seed % 8 == 3)
+        pool->soft_bytes = MIB(16);
 }
 
 /* By the seed, and not by what is drawn: a program is the same with and without. */

@@ -1,0 +1,72 @@
+#include "limits.h"
+
+#include "request.h"
+
+static size_t device_bytes(gp_backend *backend)
+{
+    gp_device_info info = {.struct_bytes = sizeof(info)};
+    backend->ops->describe(backend, &info);
+    return info.total_bytes;
+}
+
+static size_t part_of(size_t bytes, double fraction)
+{
+    return (size_t)((double)bytes * fraction);
+}
+
+/* Zero stands for no limit. */
+static size_t bound(size_t bytes)
+{
+    return bytes == 0 ? SIZE_MAX : bytes;
+}
+
+static size_t lower(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+void gp_limits_init(gp_limits *limits, const gp_pool_config *config, gp_backend *backend)
+{
+    const size_t total = device_bytes(backend);
+    limits->max_bytes =
+        lower(bound(config->max_bytes), bound(part_of(total, config->max_fraction)));
+    limits->soft_bytes = bound(config->soft_bytes);
+    limits->headroom_bytes = part_of(total, config->headroom_fraction);
+}
+
+/* A device that does not say how much is free may have all of it. */
+static size_t free_beyond_headroom(const gp_limits *limits, gp_backend *backend)
+{
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    if (backend->ops->mem_info(backend, &free_bytes, &total_bytes) != GP_OK)
+        free_bytes = device_bytes(backend);
+    return free_bytes > limits->headroom_bytes ? free_bytes - limits->headroom_bytes : 0;
+}
+
+/* Rounding up needs room for it. */
+static size_t whole_segments(size_t bytes, size_t room, size_t segment_bytes)
+{
+    const size_t up = gp_round_up(bytes, segment_bytes);
+    return up <= room ? up : room & ~(GP_LARGE_STEP_BYTES - 1);
+}
+
+size_t gp_limits_initial(const gp_limits *limits, const gp_pool_config *config, gp_backend *backend)
+{
+    const size_t share = part_of(device_bytes(backend), config->initial_fraction);
+    const size_t asked = config->initial_bytes > share ? config->initial_bytes : share;
+    if (asked == 0)
+        return 0;
+    const size_t room = lower(limits->max_bytes, free_beyond_headroom(limits, backend));
+    return whole_segments(lower(asked, room), room, config->segment_bytes);
+}
+
+bool gp_limits_leave_headroom(const gp_limits *limits, gp_backend *backend, size_t bytes)
+{
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    if (limits->headroom_bytes == 0 ||
+        backend->ops->mem_info(backend, &free_bytes, &total_bytes) != GP_OK || free_bytes < bytes)
+        return true;
+    return free_bytes - bytes >= limits->headroom_bytes;
+}
