@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <time.h>
 
 static hearer ear;
 
@@ -515,37 +516,44 @@ static void *churn(void *argument)
     return NULL;
 }
 
-static void note_late(void *state, const gp_trace_block *block)
+/* Stays inside for a while, so that a detach has something to wait for. */
+static void linger(void)
 {
-    (void)state;
-    (void)block;
+    const struct timespec while_inside = {.tv_nsec = 20000};
+    (void)nanosleep(&while_inside, NULL);
     if (atomic_load(&gone))
         atomic_fetch_add(&heard_when_gone, 1);
 }
 
-static void note_late_event(void *state, const gp_trace_event *event)
+static void linger_for_block(void *state, const gp_trace_block *block)
+{
+    (void)state;
+    (void)block;
+    linger();
+}
+
+static void linger_for_event(void *state, const gp_trace_event *event)
 {
     (void)state;
     (void)event;
-    if (atomic_load(&gone))
-        atomic_fetch_add(&heard_when_gone, 1);
+    linger();
 }
 
 Test(trace_sink, is_left_by_every_thread_before_it_counts_as_detached)
 {
     const gp_trace_sink sink = {
         .struct_bytes = sizeof(sink),
-        .name = "late",
-        .begin = note_late_event,
-        .end = note_late_event,
-        .alloc = note_late,
-        .free = note_late,
+        .name = "lingering",
+        .begin = linger_for_event,
+        .end = linger_for_event,
+        .alloc = linger_for_block,
+        .free = linger_for_block,
     };
     pthread_t threads[3];
     for (int i = 0; i < 3; i++)
         cr_assert(eq(int, pthread_create(&threads[i], NULL, churn, pool_attached_stream()), 0));
 
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 100; round++) {
         GP(gp_trace_attach(pool, &sink, NULL, GP_TRACE_ALL));
         size_t before = atomic_load(&pairs);
         while (atomic_load(&pairs) < before + 10)
