@@ -240,17 +240,25 @@ static gp_status make_own_stream(gp_global_tier *tier)
         tier->has_own_stream = true;
     }
     gp_mutex_unlock(&tier->own_stream_lock, GP_RANK_ALONE);
-    if (!mine)
+    if (mine)
+        gp_trace_name(tier->trace, stream, 0, GP_TRACE_OWN_STREAM);
+    else
         tier->backend->ops->stream_destroy(tier->backend, stream);
     return GP_OK;
 }
 
-gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
+bool gp_global_tier_has_own_stream(gp_global_tier *tier, cudaStream_t *stream)
 {
     gp_mutex_lock(&tier->own_stream_lock, GP_RANK_ALONE);
-    bool ready = tier->has_own_stream;
+    const bool ready = tier->has_own_stream;
+    *stream = tier->own_stream;
     gp_mutex_unlock(&tier->own_stream_lock, GP_RANK_ALONE);
-    if (!ready) {
+    return ready;
+}
+
+gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
+{
+    if (!gp_global_tier_has_own_stream(tier, stream)) {
         gp_status status = make_own_stream(tier);
         if (status != GP_OK)
             return status;

@@ -72,6 +72,9 @@ bool gp_global_tier_give_kept(gp_global_tier *tier);
 /* Bytes that are kept. */
 uint64_t gp_global_tier_kept_bytes(gp_global_tier *tier);
 
+/* Was it made yet? */
+bool gp_global_tier_has_own_stream(gp_global_tier *tier, cudaStream_t *stream);
+
 /* gp's own stream, made on first use. All native allocations and frees are ordered
  * on it, so that the native pool can use again at once what gp gave back. */
 gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream);

@@ -24,16 +24,12 @@ static gp_status open_device(gp_pool *pool)
     return status;
 }
 
-static gp_status build_parts(gp_pool *pool)
+static gp_status build_tiers(gp_pool *pool)
 {
-    gp_status status = open_device(pool);
+    gp_status status = gp_global_tier_init(&pool->global, pool->backend, &pool->trace,
+                                           pool->config.native_pool, pool->config.max_bytes);
     if (status != GP_OK)
         return status;
-    gp_trace_init(&pool->trace, pool);
-    status = gp_global_tier_init(&pool->global, pool->backend, &pool->trace,
-                                 pool->config.native_pool, pool->config.max_bytes);
-    if (status != GP_OK)
-        goto close_device;
     pool->global.follows_others = pool->config.visible_order;
     status = gp_commons_init(&pool->large, pool);
     if (status != GP_OK)
@@ -49,6 +45,7 @@ static gp_status build_parts(gp_pool *pool)
     pool->fences.pool = pool->config.visible_order ? pool : NULL;
     gp_page_store_init(&pool->pages);
     gp_use_table_init(&pool->uses);
+    gp_stream_names_init(&pool->names);
     gp_captured_blocks_init(&pool->captured);
     gp_arenas_init(&pool->arenas);
     (void)pthread_mutex_init(&pool->revocation, NULL);
@@ -60,8 +57,26 @@ destroy_large:
     gp_commons_destroy(&pool->large);
 destroy_native:
     gp_global_tier_destroy(&pool->global);
-close_device:
-    pool->backend->ops->close(pool->backend);
+    return status;
+}
+
+/* Tools want to be called once the driver is up, no earlier. */
+static gp_status build_parts(gp_pool *pool)
+{
+    gp_status status = open_device(pool);
+    if (status != GP_OK)
+        return status;
+
+    gp_trace_scope scope;
+    gp_trace_init(&pool->trace, pool);
+    gp_trace_open_nvtx(&pool->trace);
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_POOL_CREATE, 0);
+    status = build_tiers(pool);
+    gp_trace_end(&scope);
+    if (status != GP_OK) {
+        gp_trace_destroy(&pool->trace);
+        pool->backend->ops->close(pool->backend);
+    }
     return status;
 }
 
@@ -148,6 +163,7 @@ void gp_pool_tear_down(gp_pool *pool)
     gp_global_tier_destroy(&pool->global);
     gp_trace_end(&scope);
     gp_trace_destroy(&pool->trace);
+    gp_stream_names_destroy(&pool->names);
     pool->backend->ops->close(pool->backend);
     (void)pthread_mutex_destroy(&pool->revocation);
     free(pool);

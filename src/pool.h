@@ -16,6 +16,7 @@
 #include "global_tier.h"
 #include "page_store.h"
 #include "stream_cache.h"
+#include "stream_names.h"
 #include "stream_registry.h"
 #include "thread_counters.h"
 #include "trace.h"
@@ -36,6 +37,7 @@ struct gp_pool {
     gp_batch_store batches;
     gp_page_store pages;
     gp_use_table uses;
+    gp_stream_names names;
     gp_captured_blocks captured;
     gp_arenas arenas; /* Of captures, with GP_CAPTURE_ARENA. */
 

@@ -220,6 +220,15 @@ gp_status gp_trace_add(gp_trace *trace, const gp_trace_sink *sink, void *user, g
     return status;
 }
 
+void gp_trace_open_nvtx(gp_trace *trace)
+{
+    const gp_trace_level level = trace->pool->config.trace_level;
+    const gp_trace_sink *nvtx = gp_trace_nvtx();
+    /* A pool without its traces is better than none. */
+    if (nvtx != NULL && level != GP_TRACE_OFF)
+        (void)gp_trace_add(trace, nvtx, NULL, level);
+}
+
 void gp_trace_init(gp_trace *trace, gp_pool *pool)
 {
     trace->pool = pool;
@@ -234,6 +243,17 @@ void gp_trace_destroy(gp_trace *trace)
         if (listener != NULL)
             drop_listener(listener);
     }
+}
+
+/* To a pool that is in use: it may have told the name of its own stream before. */
+static gp_status add_late(gp_trace *trace, const gp_trace_sink *sink, void *user,
+                          gp_trace_level level)
+{
+    gp_status status = gp_trace_add(trace, sink, user, level);
+    cudaStream_t stream;
+    if (status == GP_OK && gp_global_tier_has_own_stream(&trace->pool->global, &stream))
+        gp_trace_name(trace, stream, 0, GP_TRACE_OWN_STREAM);
+    return status;
 }
 
 /* ---- the calls ------------------------------------------------------------------------- */
@@ -253,7 +273,7 @@ gp_status gp_trace_attach(gp_pool *pool, const gp_trace_sink *sink, void *user,
     gp_status status = check_level(level);
     if (status == GP_OK)
         status = gp_registry_check(pool);
-    return status == GP_OK ? gp_trace_add(&pool->trace, sink, user, level) : status;
+    return status == GP_OK ? add_late(&pool->trace, sink, user, level) : status;
 }
 
 gp_status gp_trace_set_level(gp_pool *pool, const gp_trace_sink *sink, void *user,
@@ -297,4 +317,33 @@ gp_status gp_trace_detach(gp_pool *pool, const gp_trace_sink *sink, void *user)
     if (listener != NULL)
         drop_listener(listener);
     return status;
+}
+
+static bool is_attached(gp_trace *trace, const gp_trace_sink *sink)
+{
+    gp_registry_lock();
+    const bool attached = place_of_locked(trace, sink, NULL) >= 0;
+    gp_registry_unlock();
+    return attached;
+}
+
+/* Only now, if the level was 0 so far. Without a tool nobody is there to hear. */
+static gp_status attach_nvtx(gp_trace *trace, const gp_trace_sink *nvtx, gp_trace_level level)
+{
+    if (level == GP_TRACE_OFF)
+        return GP_OK;
+    gp_status status = add_late(trace, nvtx, NULL, level);
+    return status == GP_ERR_UNSUPPORTED ? GP_OK : status;
+}
+
+gp_status gp_pool_set_trace_level(gp_pool *pool, gp_trace_level level)
+{
+    const gp_trace_sink *nvtx = gp_trace_nvtx();
+    gp_status status = check_level(level);
+    if (status == GP_OK)
+        status = gp_registry_check(pool);
+    if (status != GP_OK || nvtx == NULL)
+        return status;
+    return is_attached(&pool->trace, nvtx) ? gp_trace_set_level(pool, nvtx, NULL, level)
+                                           : attach_nvtx(&pool->trace, nvtx, level);
 }

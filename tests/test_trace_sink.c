@@ -122,14 +122,14 @@ Test(trace_sink, may_leave_every_slot_empty)
 
 /* ---- levels ---- */
 
-Test(trace_sink, hears_nothing_when_off)
+Test(trace_sink, hears_nothing_but_names_when_off)
 {
     attach(GP_TRACE_OFF);
 
     pool_use(KIB(1), pool_stream());
     GP(gp_pool_trim_to(pool, 0));
 
-    cr_assert(eq(sz, ear.count, 0));
+    cr_assert(eq(sz, ear.count, hearer_count(&ear, HEARD_NAME)));
     cr_assert(eq(sz, ear.samples, 0));
 }
 
@@ -473,6 +473,20 @@ Test(trace_sink, hears_refills_flushes_reservations_and_queued_waits)
     hearer_expect_balance(&ear);
 }
 
+Test(trace_sink, gets_no_more_samples_than_the_config_says)
+{
+    gp_pool_config config = pool_config();
+    config.trace_sample_us = 1000000;
+    pool_reopen(NULL, &config);
+    attach(GP_TRACE_ALL);
+
+    for (int i = 0; i < 100; i++)
+        pool_use(KIB(1), pool_attached_stream());
+
+    cr_assert(lt(sz, 0, ear.samples));
+    cr_assert(le(sz, ear.samples, 5)); /* on a machine that takes seconds for this */
+}
+
 Test(trace_sink, gets_samples_that_agree_with_the_statistics)
 {
     cudaStream_t stream = pool_attached_stream();
@@ -493,6 +507,89 @@ Test(trace_sink, gets_samples_that_agree_with_the_statistics)
     cr_assert(eq(u64, ear.sample.l1_hits, stats.l1_hits));
     cr_assert(eq(u64, ear.sample.l2_hits, stats.l2_hits));
     pool_free(block, stream);
+}
+
+/* ---- names ---- */
+
+static void expect_name(const char *expected, const char *name)
+{
+    cr_assert(eq(str, (char *)(uintptr_t)name, (char *)(uintptr_t)expected));
+}
+
+Test(trace_sink, hears_the_name_of_a_stream_and_with_each_of_its_events)
+{
+    cudaStream_t stream = pool_attached_stream();
+    attach(GP_TRACE_ALL);
+
+    GP(gp_stream_set_name(pool, stream, "decoder"));
+    pool_use(KIB(1), stream);
+
+    cr_assert(eq(ptr, hearer_name(&ear, 0)->stream.stream, stream));
+    cr_assert(eq(u64, hearer_name(&ear, 0)->stream.stream_id, pool_stream_id(stream)));
+    expect_name("decoder", hearer_name(&ear, 0)->name);
+    expect_name("decoder", hearer_event(&ear, HEARD_BEGIN, GP_TRACE_MISS)->stream_name);
+    expect_name("decoder", hearer_block(&ear, HEARD_ALLOC, 0)->stream_name);
+    expect_name("decoder", hearer_block(&ear, HEARD_FREE, 0)->stream_name);
+}
+
+Test(trace_sink, hears_no_name_of_a_stream_that_lost_it_or_of_another)
+{
+    cudaStream_t stream = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    GP(gp_stream_set_name(pool, stream, "decoder"));
+    attach(GP_TRACE_ALL);
+
+    GP(gp_stream_set_name(pool, stream, NULL));
+    pool_use(KIB(1), stream);
+    pool_use(KIB(1), other);
+
+    cr_assert(eq(ptr, (void *)(uintptr_t)hearer_block(&ear, HEARD_ALLOC, 0)->stream_name, NULL));
+    cr_assert(eq(ptr, (void *)(uintptr_t)hearer_block(&ear, HEARD_ALLOC, 1)->stream_name, NULL));
+}
+
+Test(trace_sink, hears_no_name_of_a_stream_that_inherits_a_cache)
+{
+    cudaStream_t first = pool_attached_stream();
+    GP(gp_stream_set_name(pool, first, "first"));
+    pool_use(KIB(1), first);
+    GP(gp_stream_detach(pool, first));
+    pool_drop_stream(first);
+    pool_settle();
+    attach(GP_TRACE_ALL);
+
+    pool_use(KIB(1), pool_attached_stream());
+
+    cr_assert(eq(u32, pool_stats().streams, 1));
+    cr_assert(eq(ptr, (void *)(uintptr_t)hearer_block(&ear, HEARD_ALLOC, 0)->stream_name, NULL));
+}
+
+Test(trace_sink, hears_the_name_of_the_pools_own_stream_early_and_late)
+{
+    static hearer late;
+    attach(GP_TRACE_SLOW);
+    pool_use(MIB(2), pool_attached_stream());
+    GP(gp_trace_attach(pool, &hearing_sink, &late, GP_TRACE_OFF));
+
+    expect_name("gp: native pool", hearer_name(&ear, 0)->name);
+    expect_name("gp: native pool", hearer_name(&late, 0)->name);
+    cr_assert(eq(u64, hearer_name(&late, 0)->stream.stream_id, 0));
+    GP(gp_trace_detach(pool, &hearing_sink, &late));
+    hearer_free(&late);
+}
+
+Test(trace_sink, names_that_no_report_could_show_are_refused)
+{
+    cudaStream_t stream = pool_stream();
+
+    FAILS(GP_ERR_INVALID_ARGUMENT, gp_stream_set_name(pool, stream, ""));
+    FAILS(GP_ERR_INVALID_ARGUMENT, gp_stream_set_name(pool, stream, "a\nb"));
+    FAILS(GP_ERR_INVALID_ARGUMENT, gp_stream_set_name(pool, stream, "24 bytes and no end of it"));
+    GP(gp_stream_set_name(pool, stream, "23 bytes and one for it"));
+    SIM(gp_sim_begin_capture(stream, GP_SIM_CAPTURE_GLOBAL));
+    FAILS(GP_ERR_CAPTURE, gp_stream_set_name(pool, stream, "captured"));
+    gp_sim_graph graph = NULL;
+    SIM(gp_sim_end_capture(stream, &graph));
+    SIM(gp_sim_graph_destroy(graph));
 }
 
 /* ---- threads ---- */

@@ -10,6 +10,7 @@
 
 #include "gp/policy.h"
 #include "gp/status.h"
+#include "gp/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -124,6 +125,15 @@ typedef struct gp_pool_config {
      *  NULL: nobody is. */
     gp_pressure_fn on_pressure;
     void *pressure_user; /**< Handed to on_pressure as it is. Default NULL. */
+
+    /** How much NVIDIA's tools show of the pool: docs/nsight.md. Costs nothing while no tool
+     *  is attached. Default: GP_TRACE_SLOW, or what GP_TRACE_LEVEL=0, 1 or 2 in the
+     *  environment says. */
+    gp_trace_level trace_level;
+
+    /** Least time between two samples of the counters that trace sinks get, in microseconds, 1
+     *  to 1,000,000. Default 100. */
+    uint32_t trace_sample_us;
 } gp_pool_config;
 
 /**
