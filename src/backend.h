@@ -85,6 +85,12 @@ typedef struct gp_backend_ops {
                        cudaStream_t stream);
     gp_status (*free)(gp_backend *backend, void *ptr, cudaStream_t stream);
 
+    /* Optional: memory of no pool, ordered on no stream, as tools can be told the parts of. Any
+     * stream may use it at once; the free is for memory that the device is past. NULL where
+     * there is no such memory; the native pool's takes its place. */
+    gp_status (*alloc_plain)(gp_backend *backend, void **ptr, size_t bytes);
+    gp_status (*free_plain)(gp_backend *backend, void *ptr);
+
     gp_status (*event_create)(gp_backend *backend, gp_native_event *event);
     void (*event_destroy)(gp_backend *backend, gp_native_event event);
     /* Never called on a capturing stream. */

@@ -321,6 +321,31 @@ static gp_status cuda_free(gp_backend *backend, void *ptr, cudaStream_t stream)
     return leave(&frame, result, "cuMemFreeAsync");
 }
 
+static gp_status cuda_alloc_plain(gp_backend *backend, void **ptr, size_t bytes)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+
+    gp_cu_address address = 0;
+    int result = gp_cuda.alloc(&address, bytes);
+    status = leave(&frame, result, "cuMemAlloc");
+    if (status == GP_OK)
+        *ptr = (void *)(uintptr_t)address;
+    return status;
+}
+
+static gp_status cuda_free_plain(gp_backend *backend, void *ptr)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+    int result = gp_cuda.free((uintptr_t)ptr);
+    return leave(&frame, result, "cuMemFree");
+}
+
 static gp_status cuda_mem_info(gp_backend *backend, size_t *free_bytes, size_t *total_bytes)
 {
     gp_cuda_frame frame;
@@ -554,6 +579,8 @@ const gp_backend_ops *gp_backend_cuda(void)
         .pool_usage = cuda_pool_usage,
         .pool_reset_peak = cuda_pool_reset_peak,
         .alloc = cuda_alloc,
+        .alloc_plain = cuda_alloc_plain,
+        .free_plain = cuda_free_plain,
         .free = cuda_free,
         .event_create = cuda_event_create,
         .event_destroy = cuda_event_destroy,

@@ -77,6 +77,29 @@ bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes)
 
 /* ---- segments ---------------------------------------------------------------- */
 
+static bool takes_plain(const gp_global_tier *tier)
+{
+    return tier->is_plain && tier->backend->ops->alloc_plain != NULL;
+}
+
+static gp_status call_alloc(gp_global_tier *tier, void **native, size_t bytes, cudaStream_t stream)
+{
+    const gp_backend_ops *ops = tier->backend->ops;
+    return takes_plain(tier) ? ops->alloc_plain(tier->backend, native, bytes)
+                             : ops->alloc(tier->backend, native, bytes, tier->native, stream);
+}
+
+/* Plain memory goes back at once, so only after what gp's own stream waits for. */
+static gp_status call_free(gp_global_tier *tier, void *native, cudaStream_t stream)
+{
+    const gp_backend_ops *ops = tier->backend->ops;
+    if (!takes_plain(tier))
+        return ops->free(tier->backend, native, stream);
+    if (!gp_global_tier_wait(tier, stream))
+        return gp_error_set(GP_ERR_BUSY, "the device is not past all uses of the memory");
+    return ops->free_plain(tier->backend, native);
+}
+
 static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                               gp_segment *segment)
 {
@@ -88,11 +111,11 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
     gp_trace_scope scope;
     (void)gp_counter_add_shared(&tier->allocs, 1);
     gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_ALLOC, bytes);
-    gp_status status =
-        tier->backend->ops->alloc(tier->backend, &native, bytes, tier->native, stream);
+    gp_status status = call_alloc(tier, &native, bytes, stream);
     gp_trace_end(&scope);
     if (status != GP_OK)
         return status;
+    gp_trace_take_segment(tier->trace, native, bytes);
 
     segment->native = native;
     segment->native_bytes = bytes;
@@ -107,11 +130,14 @@ static gp_status native_free(gp_global_tier *tier, gp_segment *segment, cudaStre
 {
     gp_trace_scope scope;
     (void)gp_counter_add_shared(&tier->frees, 1);
+    gp_trace_give_segment(tier->trace, segment->native, segment->native_bytes);
     gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_FREE, segment->native_bytes);
-    gp_status status = tier->backend->ops->free(tier->backend, segment->native, stream);
+    gp_status status = call_free(tier, segment->native, stream);
     gp_trace_end(&scope);
     if (status == GP_OK)
         segment->native = NULL;
+    else
+        gp_trace_take_segment(tier->trace, segment->native, segment->native_bytes);
     return status;
 }
 

@@ -16,6 +16,7 @@ typedef struct gp_global_tier {
     gp_trace *trace;
     cudaMemPool_t native;
     bool owns_native;
+    bool is_plain;    /* Memory is taken past the native pool: gp_pool_config.annotate_memory. */
     size_t max_bytes; /* SIZE_MAX: no limit. */
     gp_counter reserved;
     gp_counter reserved_high;      /* Since the last reset, for statistics. */

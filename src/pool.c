@@ -31,6 +31,7 @@ static gp_status build_tiers(gp_pool *pool)
     if (status != GP_OK)
         return status;
     pool->global.follows_others = pool->config.visible_order;
+    pool->global.is_plain = pool->config.annotate_memory;
     status = gp_commons_init(&pool->large, pool);
     if (status != GP_OK)
         goto destroy_native;

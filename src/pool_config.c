@@ -38,6 +38,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .l1_depth = 64,
         .l1_refill_percent = 20,
         .visible_order = is_set_in_environment("GP_VISIBLE_ORDER"),
+        .annotate_memory = is_set_in_environment("GP_ANNOTATE_MEMORY"),
         .trace_level = trace_level_in_environment(),
         .trace_sample_us = 100,
     };
@@ -96,6 +97,9 @@ static gp_status check_sizes(const gp_pool_config *config)
         return bad_field("large_bytes", "a power of two from 64 KiB to 64 MiB");
     if (!is_power_of_two_within(config->segment_bytes, 2 * MIB, 1024 * MIB))
         return bad_field("segment_bytes", "a power of two from 2 MiB to 1 GiB");
+    if (config->annotate_memory &&
+        (config->native_pool != NULL || config->capture == GP_CAPTURE_ARENA))
+        return bad_field("annotate_memory", "false with native_pool or GP_CAPTURE_ARENA");
     if (config->l1_depth > 256)
         return bad_field("l1_depth", "1 to 256");
     if (config->l1_refill_percent > 90)

@@ -166,6 +166,41 @@ void gp_trace_use(gp_trace *trace, const gp_trace_block *block)
     tell_block(trace, tell_use, block);
 }
 
+/* ---- segments ------------------------------------------------------------------------ */
+
+static void tell_take(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.take_segment(listener->state, what);
+}
+
+static void tell_give(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.give_segment(listener->state, what);
+}
+
+static void tell_segment(gp_trace *trace, tell_fn tell, const void *address, size_t bytes)
+{
+    if (!gp_trace_hears(trace, GP_TRACE_ALL))
+        return;
+    const gp_trace_segment segment = {
+        .struct_bytes = sizeof(segment), .address = address, .bytes = bytes};
+    gp_thread *self = enter();
+    if (self == NULL)
+        return;
+    tell_all(trace, GP_TRACE_ALL, tell, &segment);
+    leave(self);
+}
+
+void gp_trace_take_segment(gp_trace *trace, const void *address, size_t bytes)
+{
+    tell_segment(trace, tell_take, address, bytes);
+}
+
+void gp_trace_give_segment(gp_trace *trace, const void *address, size_t bytes)
+{
+    tell_segment(trace, tell_give, address, bytes);
+}
+
 /* ---- samples ------------------------------------------------------------------------ */
 
 static void tell_sample(const gp_trace_listener *listener, const void *what)

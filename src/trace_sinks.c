@@ -51,6 +51,12 @@ static void hear_no_name(void *state, const gp_trace_stream *stream)
     (void)stream;
 }
 
+static void hear_no_segment(void *state, const gp_trace_segment *segment)
+{
+    (void)state;
+    (void)segment;
+}
+
 static void fill_slots(gp_trace_sink *sink)
 {
     if (sink->open == NULL)
@@ -73,6 +79,10 @@ static void fill_slots(gp_trace_sink *sink)
         sink->sample = hear_no_sample;
     if (sink->name_stream == NULL)
         sink->name_stream = hear_no_name;
+    if (sink->take_segment == NULL)
+        sink->take_segment = hear_no_segment;
+    if (sink->give_segment == NULL)
+        sink->give_segment = hear_no_segment;
 }
 
 static gp_status complete(gp_trace_sink *sink, const gp_trace_sink *given)
@@ -222,11 +232,14 @@ gp_status gp_trace_add(gp_trace *trace, const gp_trace_sink *sink, void *user, g
 
 void gp_trace_open_nvtx(gp_trace *trace)
 {
-    const gp_trace_level level = trace->pool->config.trace_level;
+    const gp_pool_config *config = &trace->pool->config;
     const gp_trace_sink *nvtx = gp_trace_nvtx();
+    const gp_trace_sink *memory = gp_trace_nvtx_memory();
     /* A pool without its traces is better than none. */
-    if (nvtx != NULL && level != GP_TRACE_OFF)
-        (void)gp_trace_add(trace, nvtx, NULL, level);
+    if (nvtx != NULL && config->trace_level != GP_TRACE_OFF)
+        (void)gp_trace_add(trace, nvtx, NULL, config->trace_level);
+    if (memory != NULL && config->annotate_memory)
+        (void)gp_trace_add(trace, memory, NULL, GP_TRACE_ALL);
 }
 
 void gp_trace_init(gp_trace *trace, gp_pool *pool)

@@ -11,6 +11,7 @@
 #define NVTX_AS_SYSTEM_HEADER
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtCounters.h>
+#include <nvtx3/nvToolsExtMem.h>
 #include <nvtx3/nvToolsExtPayload.h>
 #include <nvtx3/nvToolsExtSemanticsCounters.h>
 
@@ -22,6 +23,7 @@
 #define MOST_ENTRIES 16
 #define MOST_COUNTERS 64
 #define MOST_NAMES 64
+#define MOST_RANGES 1024
 
 /* Ids that a tool makes up, told from each other and from nothing. */
 #define FIRST_SCHEMA (UINT64_C(1) << 32)
@@ -50,6 +52,12 @@ typedef struct name {
     char text[RECORDED_TEXT_BYTES];
 } name;
 
+/* A heap or a region; its index and one are a heap's handle. */
+typedef struct range {
+    uintptr_t base;
+    size_t bytes; /* 0: gone. */
+} range;
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static recorded *events;
 static size_t event_count;
@@ -62,6 +70,9 @@ static schema schemas[MOST_SCHEMAS];
 static size_t schema_count;
 static recorded_counter counters[MOST_COUNTERS];
 static size_t counter_count;
+static range heaps[MOST_RANGES];
+static range regions[MOST_RANGES];
+static bool memory_misused;
 static name names[MOST_NAMES];
 static size_t name_count;
 
@@ -296,6 +307,88 @@ static void hear_float_sample(nvtxDomainHandle_t handle, uint64_t id, double val
     sample(id, true, value);
 }
 
+/* ---- memory ------------------------------------------------------------------------- */
+
+static range *find_range(range *ranges, uintptr_t base)
+{
+    for (size_t i = 0; i < MOST_RANGES; i++) {
+        if (ranges[i].bytes > 0 && ranges[i].base == base)
+            return &ranges[i];
+    }
+    return NULL;
+}
+
+static range *add_range(range *ranges, const nvtxMemVirtualRangeDesc_t *from)
+{
+    size_t i = 0;
+    while (i < MOST_RANGES && ranges[i].bytes > 0)
+        i++;
+    if (i == MOST_RANGES)
+        abort();
+    ranges[i] = (range){.base = (uintptr_t)from->ptr, .bytes = from->size};
+    return &ranges[i];
+}
+
+static bool overlaps_region(const nvtxMemVirtualRangeDesc_t *with)
+{
+    const uintptr_t base = (uintptr_t)with->ptr;
+    for (size_t i = 0; i < MOST_RANGES; i++) {
+        if (regions[i].bytes > 0 && base < regions[i].base + regions[i].bytes &&
+            regions[i].base < base + with->size)
+            return true;
+    }
+    return false;
+}
+
+static nvtxMemHeapHandle_t hear_heap(nvtxDomainHandle_t handle, const nvtxMemHeapDesc_t *heap)
+{
+    (void)handle;
+    pthread_mutex_lock(&mutex);
+    memory_misused = memory_misused || heap->usage != NVTX_MEM_HEAP_USAGE_TYPE_SUB_ALLOCATOR ||
+                     heap->type != NVTX_MEM_TYPE_VIRTUAL_ADDRESS;
+    range *made = add_range(heaps, heap->typeSpecificDesc);
+    pthread_mutex_unlock(&mutex);
+    return (nvtxMemHeapHandle_t)(void *)made;
+}
+
+static void hear_heap_end(nvtxDomainHandle_t handle, nvtxMemHeapHandle_t heap)
+{
+    (void)handle;
+    pthread_mutex_lock(&mutex);
+    ((range *)(void *)heap)->bytes = 0;
+    pthread_mutex_unlock(&mutex);
+}
+
+static void hear_regions(nvtxDomainHandle_t handle, const nvtxMemRegionsRegisterBatch_t *batch)
+{
+    const nvtxMemVirtualRangeDesc_t *from = batch->regionDescElements;
+    const range *heap = (const range *)(const void *)batch->heap;
+    (void)handle;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < batch->regionCount; i++) {
+        const uintptr_t base = (uintptr_t)from[i].ptr;
+        memory_misused = memory_misused || overlaps_region(&from[i]) || base < heap->base ||
+                         base + from[i].size > heap->base + heap->bytes;
+        (void)add_range(regions, &from[i]);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+static void hear_regions_end(nvtxDomainHandle_t handle,
+                             const nvtxMemRegionsUnregisterBatch_t *batch)
+{
+    (void)handle;
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < batch->refCount; i++) {
+        range *region = find_range(regions, (uintptr_t)batch->refElements[i].pointer);
+        if (region == NULL || batch->refType != NVTX_MEM_REGION_REF_TYPE_POINTER)
+            memory_misused = true;
+        else
+            region->bytes = 0;
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
 /* ---- the attachment ----------------------------------------------------------------- */
 
 static void hook_core(NvtxFunctionTable table)
@@ -339,6 +432,12 @@ int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
         slots[NVTX3EXT_CBID_nvtxCounterRegister] = (intptr_t)hear_counter;
         slots[NVTX3EXT_CBID_nvtxCounterSampleInt64] = (intptr_t)hear_int_sample;
         slots[NVTX3EXT_CBID_nvtxCounterSampleFloat64] = (intptr_t)hear_float_sample;
+        return 1;
+    case NVTX_EXT_MODULEID_MEM:
+        slots[NVTX3EXT_CBID_nvtxMemHeapRegister] = (intptr_t)hear_heap;
+        slots[NVTX3EXT_CBID_nvtxMemHeapUnregister] = (intptr_t)hear_heap_end;
+        slots[NVTX3EXT_CBID_nvtxMemRegionsRegister] = (intptr_t)hear_regions;
+        slots[NVTX3EXT_CBID_nvtxMemRegionsUnregister] = (intptr_t)hear_regions_end;
         return 1;
     default:
         return 0;
@@ -470,4 +569,39 @@ const char *recorder_stream_name(const void *stream)
 size_t recorder_stream_names(void)
 {
     return name_count;
+}
+
+static size_t count_ranges(const range *ranges)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < MOST_RANGES; i++)
+        count += ranges[i].bytes > 0;
+    return count;
+}
+
+size_t recorder_heaps(void)
+{
+    return count_ranges(heaps);
+}
+
+size_t recorder_regions(void)
+{
+    return count_ranges(regions);
+}
+
+bool recorder_has_heap(const void *base, size_t bytes)
+{
+    const range *heap = find_range(heaps, (uintptr_t)base);
+    return heap != NULL && heap->bytes == bytes;
+}
+
+size_t recorder_region_bytes(const void *base)
+{
+    const range *region = find_range(regions, (uintptr_t)base);
+    return region == NULL ? 0 : region->bytes;
+}
+
+bool recorder_is_memory_misused(void)
+{
+    return memory_misused;
 }

@@ -78,6 +78,17 @@ RECORDER_API const char *recorder_enum_field(const recorded *event, const char *
 /* The last that was registered with a name that ends so; NULL if none was. */
 RECORDER_API const recorded_counter *recorder_counter(const char *end);
 
+/* Memory that was registered and not unregistered since. */
+RECORDER_API size_t recorder_heaps(void);
+RECORDER_API size_t recorder_regions(void);
+RECORDER_API bool recorder_has_heap(const void *base, size_t bytes);
+
+/* The bytes of a region; 0 if there is none that begins here. */
+RECORDER_API size_t recorder_region_bytes(const void *base);
+
+/* Did regions overlap, lie in no heap, or go without having been there? */
+RECORDER_API bool recorder_is_memory_misused(void);
+
 /* The name of a stream's handle; NULL if it got none. */
 RECORDER_API const char *recorder_stream_name(const void *stream);
 RECORDER_API size_t recorder_stream_names(void);

@@ -128,6 +128,23 @@ Test(config, field_out_of_range_is_refused_by_name)
     cr_assert(eq(sz, gp_sim_live_pools(), 1));
 }
 
+Test(config, memory_is_annotated_only_where_it_is_gps_own_and_of_no_arena)
+{
+    gp_pool *none = NULL;
+    cudaMemPool_t native = NULL;
+    gp_pool_config config = pool_config();
+    GP(gp_pool_native_handle(pool, &native));
+    config.annotate_memory = true;
+
+    config.native_pool = native;
+    FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &config));
+    config.native_pool = NULL;
+    config.capture = GP_CAPTURE_ARENA;
+    FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &config));
+
+    cr_assert(ne(ptr, strstr(gp_last_error(), "annotate_memory"), NULL));
+}
+
 Test(config, accepts_both_ends_of_each_range)
 {
     gp_pool_config least = pool_config();

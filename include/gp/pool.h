@@ -126,6 +126,14 @@ typedef struct gp_pool_config {
     gp_pressure_fn on_pressure;
     void *pressure_user; /**< Handed to on_pressure as it is. Default NULL. */
 
+    /** Take memory by plain cuMemAlloc in place of the native pool's, and tell Compute Sanitizer's
+     *  memcheck the bounds of each block, as asked for: it then finds accesses between and
+     *  behind blocks, those of freed ones, and blocks that were never freed, while gp caches as
+     *  ever. Slow while a tool is there: docs/nsight.md, also for when pass_through is the
+     *  better choice. Not with native_pool, nor with GP_CAPTURE_ARENA. Default: true if the
+     *  environment has GP_ANNOTATE_MEMORY=1, else false. */
+    bool annotate_memory;
+
     /** How much NVIDIA's tools show of the pool: docs/nsight.md. Costs nothing while no tool
      *  is attached. Default: GP_TRACE_SLOW, or what GP_TRACE_LEVEL=0, 1 or 2 in the
      *  environment says. */

@@ -180,6 +180,13 @@ typedef struct gp_trace_stream {
     const char *name;   /**< Not empty. */
 } gp_trace_stream;
 
+/** Memory that a pool holds. Valid during the call only. */
+typedef struct gp_trace_segment {
+    uint32_t struct_bytes; /**< sizeof(gp_trace_segment) of the library. */
+    const void *address;
+    size_t bytes;
+} gp_trace_segment;
+
 /**
  * A sink. A const table, returned by an accessor; the pool copies it.
  *
@@ -239,6 +246,15 @@ typedef struct gp_trace_sink {
     /** A stream of gp's own was made, or gp_stream_set_name() was called. At any level. Whoever
      *  is attached later hears the name of gp's own stream then, and others hear it again. */
     void (*name_stream)(void *state, const gp_trace_stream *stream);
+
+    /**
+     * At GP_TRACE_ALL: the pool took memory from the device, which blocks are going to lie in.
+     * Nodes of a graph lie in the graph's own.
+     */
+    void (*take_segment)(void *state, const gp_trace_segment *segment);
+
+    /** At GP_TRACE_ALL: the memory is about to go back. If it cannot, it is taken again. */
+    void (*give_segment)(void *state, const gp_trace_segment *segment);
 } gp_trace_sink;
 
 /** Sinks that a pool can have at once. */
@@ -305,6 +321,15 @@ GP_API GP_NODISCARD gp_status gp_trace_detach(gp_pool *pool, const gp_trace_sink
  *         GP_ERR_UNSUPPORTED, if no tool is there.
  */
 GP_API const gp_trace_sink *gp_trace_nvtx(void);
+
+/**
+ * The sink that tells NVIDIA's memory checker of a pool's blocks, over NVTX.
+ *
+ * Pools with gp_pool_config.annotate_memory attach it by themselves.
+ *
+ * @return As gp_trace_nvtx().
+ */
+GP_API const gp_trace_sink *gp_trace_nvtx_memory(void);
 
 /**
  * Change how much of a pool NVIDIA's tools show.
