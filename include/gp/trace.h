@@ -257,7 +257,7 @@ typedef struct gp_trace_sink {
     void (*give_segment)(void *state, const gp_trace_segment *segment);
 } gp_trace_sink;
 
-/** Sinks that a pool can have at once. */
+/** Sinks that a pool can have at once, those over NVTX included. */
 #define GP_TRACE_MOST_SINKS 4
 
 /**
