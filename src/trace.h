@@ -47,6 +47,9 @@ void gp_trace_init(gp_trace *trace, gp_pool *pool);
 /* Attach the NVTX sinks that the pool's config asks for, if a tool hears them. */
 void gp_trace_open_nvtx(gp_trace *trace);
 
+/* GP_ERR_INVALID_ARGUMENT, with a text, for what is no level. */
+gp_status gp_trace_check_level(gp_trace_level level);
+
 /* gp_trace_attach() to a pool that need not be in the registry yet. */
 gp_status gp_trace_add(gp_trace *trace, const gp_trace_sink *sink, void *user,
                        gp_trace_level level);

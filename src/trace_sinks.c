@@ -230,18 +230,6 @@ gp_status gp_trace_add(gp_trace *trace, const gp_trace_sink *sink, void *user, g
     return status;
 }
 
-void gp_trace_open_nvtx(gp_trace *trace)
-{
-    const gp_pool_config *config = &trace->pool->config;
-    const gp_trace_sink *nvtx = gp_trace_nvtx();
-    const gp_trace_sink *memory = gp_trace_nvtx_memory();
-    /* A pool without its traces is better than none. */
-    if (nvtx != NULL && config->trace_level != GP_TRACE_OFF)
-        (void)gp_trace_add(trace, nvtx, NULL, config->trace_level);
-    if (memory != NULL && config->annotate_memory)
-        (void)gp_trace_add(trace, memory, NULL, GP_TRACE_ALL);
-}
-
 void gp_trace_init(gp_trace *trace, gp_pool *pool)
 {
     trace->pool = pool;
@@ -258,20 +246,9 @@ void gp_trace_destroy(gp_trace *trace)
     }
 }
 
-/* To a pool that is in use: it may have told the name of its own stream before. */
-static gp_status add_late(gp_trace *trace, const gp_trace_sink *sink, void *user,
-                          gp_trace_level level)
-{
-    gp_status status = gp_trace_add(trace, sink, user, level);
-    cudaStream_t stream;
-    if (status == GP_OK && gp_global_tier_has_own_stream(&trace->pool->global, &stream))
-        gp_trace_name(trace, stream, 0, GP_TRACE_OWN_STREAM);
-    return status;
-}
-
 /* ---- the calls ------------------------------------------------------------------------- */
 
-static gp_status check_level(gp_trace_level level)
+gp_status gp_trace_check_level(gp_trace_level level)
 {
     return (unsigned)level <= GP_TRACE_ALL
                ? GP_OK
@@ -283,16 +260,24 @@ gp_status gp_trace_attach(gp_pool *pool, const gp_trace_sink *sink, void *user,
 {
     if (sink == NULL)
         return gp_error_set(GP_ERR_INVALID_ARGUMENT, "sink is NULL");
-    gp_status status = check_level(level);
+    gp_status status = gp_trace_check_level(level);
     if (status == GP_OK)
         status = gp_registry_check(pool);
-    return status == GP_OK ? add_late(&pool->trace, sink, user, level) : status;
+    if (status == GP_OK)
+        status = gp_trace_add(&pool->trace, sink, user, level);
+    if (status != GP_OK)
+        return status;
+    /* The pool may have told the name of its own stream before. */
+    cudaStream_t stream;
+    if (gp_global_tier_has_own_stream(&pool->global, &stream))
+        gp_trace_name(&pool->trace, stream, 0, GP_TRACE_OWN_STREAM);
+    return GP_OK;
 }
 
 gp_status gp_trace_set_level(gp_pool *pool, const gp_trace_sink *sink, void *user,
                              gp_trace_level level)
 {
-    gp_status status = check_level(level);
+    gp_status status = gp_trace_check_level(level);
     if (status == GP_OK)
         status = gp_registry_check(pool);
     if (status != GP_OK)
@@ -330,33 +315,4 @@ gp_status gp_trace_detach(gp_pool *pool, const gp_trace_sink *sink, void *user)
     if (listener != NULL)
         drop_listener(listener);
     return status;
-}
-
-static bool is_attached(gp_trace *trace, const gp_trace_sink *sink)
-{
-    gp_registry_lock();
-    const bool attached = place_of_locked(trace, sink, NULL) >= 0;
-    gp_registry_unlock();
-    return attached;
-}
-
-/* Only now, if the level was 0 so far. Without a tool nobody is there to hear. */
-static gp_status attach_nvtx(gp_trace *trace, const gp_trace_sink *nvtx, gp_trace_level level)
-{
-    if (level == GP_TRACE_OFF)
-        return GP_OK;
-    gp_status status = add_late(trace, nvtx, NULL, level);
-    return status == GP_ERR_UNSUPPORTED ? GP_OK : status;
-}
-
-gp_status gp_pool_set_trace_level(gp_pool *pool, gp_trace_level level)
-{
-    const gp_trace_sink *nvtx = gp_trace_nvtx();
-    gp_status status = check_level(level);
-    if (status == GP_OK)
-        status = gp_registry_check(pool);
-    if (status != GP_OK || nvtx == NULL)
-        return status;
-    return is_attached(&pool->trace, nvtx) ? gp_trace_set_level(pool, nvtx, NULL, level)
-                                           : attach_nvtx(&pool->trace, nvtx, level);
 }

@@ -177,3 +177,25 @@ void hearer_expect_balance(const hearer *self)
     for (size_t i = 0; i < MOST_THREADS; i++)
         cr_assert(eq(sz, depth[i], 0));
 }
+
+/* ---- set up ---- */
+
+hearer ear;
+
+/* A tool that the tests themselves run under has no part in this. */
+void ear_open(void)
+{
+    setenv("GP_TRACE_LEVEL", "0", 1);
+    pool_open();
+}
+
+void ear_close(void)
+{
+    pool_close();
+    hearer_free(&ear);
+}
+
+void ear_attach(gp_trace_level level)
+{
+    GP(gp_trace_attach(pool, &hearing_sink, &ear, level));
+}

@@ -38,6 +38,15 @@ typedef struct hearer {
 /* A sink with every slot. */
 extern const gp_trace_sink hearing_sink;
 
+/* The hearer of a test, of the fixture's pool from ear_attach() on. */
+extern hearer ear;
+
+/* Suite's .init and .fini: as those of the pool. */
+void ear_open(void);
+void ear_close(void);
+
+void ear_attach(gp_trace_level level);
+
 void hearer_free(hearer *hearer);
 
 /* Forget what was heard. */
