@@ -23,7 +23,7 @@ typedef enum gp_nvtx_category {
 } gp_nvtx_category;
 
 typedef struct gp_nvtx_words {
-    nvtxDomainHandle_t domain; /* NULL: no tool is attached, nor ever will be. */
+    nvtxDomainHandle_t domain; /* NULL: no tool that knows ranges is attached, nor ever will be. */
     nvtxEventAttributes_t kinds[GP_TRACE_KIND_COUNT];
     nvtxEventAttributes_t allocs[GP_TIER_COUNT];
     nvtxEventAttributes_t frees[GP_TIER_COUNT];

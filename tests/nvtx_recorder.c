@@ -167,6 +167,11 @@ static void hear_category(nvtxDomainHandle_t handle, uint32_t category, const ch
 
 /* ---- the attachment ----------------------------------------------------------------- */
 
+static bool hears_only_memory(void)
+{
+    return getenv("NVTX_RECORDER_ONLY_MEMORY") != NULL;
+}
+
 static void hook_core(NvtxFunctionTable table)
 {
     *table[NVTX_CBID_CORE2_DomainCreateA] = (NvtxFunctionPointer)hear_domain;
@@ -188,6 +193,8 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
     unsigned count;
     if (callbacks == NULL || callbacks->struct_size < sizeof(*callbacks))
         return 0;
+    if (hears_only_memory())
+        return 1;
     if (!callbacks->GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &count))
         return 0;
     hook_core(table);
@@ -199,6 +206,8 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get)
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t *module)
 {
     intptr_t *slots = module->segments[0].functionSlots;
+    if (hears_only_memory() && module->moduleId != NVTX_EXT_MODULEID_MEM)
+        return 0;
     switch (module->moduleId) {
     case NVTX_EXT_PAYLOAD_MODULEID:
         slots[NVTX3EXT_CBID_nvtxPayloadSchemaRegister] = (intptr_t)recorder_hear_schema;

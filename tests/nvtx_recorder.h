@@ -3,7 +3,9 @@
  *
  * Linked into a program it hears the NVTX calls of that program and of the static libraries in
  * it (NVTX_RECORDER_STATIC); as a shared library named by NVTX_INJECTION64_PATH, those of
- * everything. It is there from the first NVTX call of the process to its end.
+ * everything. It is there from the first NVTX call of the process to its end. With
+ * NVTX_RECORDER_ONLY_MEMORY in the environment it knows of memory and of nothing else, as a memory
+ * checker may.
  */
 #ifndef GP_TESTS_NVTX_RECORDER_H
 #define GP_TESTS_NVTX_RECORDER_H

@@ -2,6 +2,7 @@
 #include "nvtx_fixture.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 TestSuite(nvtx_memory, .init = nvtx_open, .fini = nvtx_close);
 
@@ -87,6 +88,24 @@ Test(nvtx_memory, hears_in_order_what_many_threads_do)
 
     cr_assert(eq(sz, recorder_regions(), 0));
     cr_assert(not(recorder_is_memory_misused()));
+}
+
+static void open_with_checker(void)
+{
+    setenv("NVTX_RECORDER_ONLY_MEMORY", "1", 1);
+    nvtx_open();
+}
+
+TestSuite(nvtx_memory_only, .init = open_with_checker, .fini = nvtx_close);
+
+Test(nvtx_memory_only, hears_of_blocks_though_it_knows_no_ranges)
+{
+    reopen_annotated(GP_TRACE_ALL);
+    void *block = pool_alloc(1000, pool_attached_stream());
+
+    cr_assert(eq(sz, recorder_region_bytes(block), 1000));
+    cr_assert(eq(sz, recorder_heaps(), 1));
+    cr_assert(eq(sz, recorder_count(), 0));
 }
 
 Test(nvtx_memory, hears_nothing_unless_asked)

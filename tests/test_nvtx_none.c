@@ -42,6 +42,10 @@ static void expect_as_without_nvtx(void)
     cr_assert(eq(u64, pool_stats().l1_hits, 1));
     if (sink != NULL)
         FAILS(GP_ERR_UNSUPPORTED, gp_trace_attach(pool, sink, NULL, GP_TRACE_ALL));
+    gp_pool_config config = pool_config();
+    config.annotate_memory = true;
+    pool_reopen(NULL, &config);
+    pool_use(KIB(1), pool_attached_stream());
 }
 
 Test(no_tool, pool_does_its_work_and_has_no_sink)

@@ -129,7 +129,7 @@ typedef struct gp_pool_config {
     /** Take memory by plain cuMemAlloc in place of the native pool's, and tell Compute Sanitizer's
      *  memcheck the bounds of each block, as asked for: it then finds accesses between and
      *  behind blocks, those of freed ones, and blocks that were never freed, while gp caches as
-     *  ever. Slow while a tool is there: docs/nsight.md, also for when pass_through is the
+     *  ever. Slow, with a tool or without: docs/nsight.md, also for when pass_through is the
      *  better choice. Not with native_pool, nor with GP_CAPTURE_ARENA. Default: true if the
      *  environment has GP_ANNOTATE_MEMORY=1, else false. */
     bool annotate_memory;

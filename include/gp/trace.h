@@ -327,7 +327,8 @@ GP_API const gp_trace_sink *gp_trace_nvtx(void);
  *
  * Pools with gp_pool_config.annotate_memory attach it by themselves.
  *
- * @return As gp_trace_nvtx().
+ * @return The sink; NULL if gp was built without. It can be attached whether a tool is there or
+ * not, and only to a pool that holds no memory yet.
  */
 GP_API const gp_trace_sink *gp_trace_nvtx_memory(void);
 
