@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 TestSuite(nvtx, .init = nvtx_open, .fini = nvtx_close);
 
@@ -189,11 +190,12 @@ static atomic_bool waits;
 
 static void hold_growth(void *state, const gp_trace_event *range)
 {
+    const struct timespec while_held = {.tv_nsec = 1000000};
     (void)state;
     if (range->kind == GP_TRACE_GROW_WAIT)
         atomic_store(&waits, true);
-    while (range->kind == GP_TRACE_GROW && !atomic_load(&waits))
-        continue;
+    for (int i = 0; range->kind == GP_TRACE_GROW && !atomic_load(&waits) && i < 5000; i++)
+        (void)nanosleep(&while_held, NULL);
 }
 
 static void *use_8_mib(void *stream)
