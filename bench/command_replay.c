@@ -51,7 +51,7 @@ static int replay_and_report(const bench_options *options, const device_ops *dev
                 .device = device,
                 .ticks = &ticks,
                 .mode = options->mode,
-                .per_stream = options->per_stream,
+                .threads = options->replay_threads,
                 .kernels = options->kernels,
                 .progress = &progress,
             },

@@ -47,7 +47,7 @@ static void open_all(compare_run *run)
         .device = compare->device,
         .ticks = compare->ticks,
         .mode = compare->mode,
-        .per_stream = compare->per_stream,
+        .threads = compare->per_stream ? BENCH_THREADS_PER_STREAM : BENCH_THREADS_ONE,
         .kernels = compare->kernels,
         .progress = compare->progress,
     };

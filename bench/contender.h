@@ -97,6 +97,9 @@ typedef struct bench_contender_ops {
  * the process; NULL if there are too many. From one thread at a time. */
 const bench_contender_ops *bench_contender_gp(const gp_policy_ops *policy);
 
+/* gp with its default policy, every call recorded (gp/record.h). */
+const bench_contender_ops *bench_contender_recorded(void);
+
 /* bench/peers/ */
 const bench_contender_ops *bench_peer_native(void);
 const bench_contender_ops *bench_peer_cuda_malloc(void);

@@ -164,6 +164,21 @@ static int gp_contender_get_holes(bench_contender *contender, bench_holes *holes
     return 0;
 }
 
+/* ---- a recorded pool ---- */
+
+/* To where it costs no more than the recording itself. The pool's end is that of the recording. */
+static int gp_contender_open_recorded(const bench_contender_ops *ops, bench_contender **contender,
+                                      const device_ops *device, bench_mode mode)
+{
+    int code = gp_contender_open(ops, contender, device, mode);
+    if (code != 0)
+        return code;
+    gp_status status = gp_trace_start(self_of(*contender)->pool, "/dev/null");
+    if (status != GP_OK)
+        gp_contender_close(*contender);
+    return (int)status;
+}
+
 /* ---- a table for each policy ---- */
 
 typedef struct policy_contender {
@@ -210,4 +225,14 @@ const bench_contender_ops *bench_contender_gp(const gp_policy_ops *policy)
     made->ops.context = policy;
     name_contender(made, policy);
     return &made->ops;
+}
+
+const bench_contender_ops *bench_contender_recorded(void)
+{
+    static bench_contender_ops ops;
+    ops = template_ops;
+    ops.name = "recorded";
+    ops.context = gp_policy_cache_first();
+    ops.open = gp_contender_open_recorded;
+    return &ops;
 }

@@ -1,6 +1,7 @@
 #include "lineup.h"
 
 #include "plugin.h"
+#include "program_path.h"
 
 #include "gp/policy.h"
 
@@ -35,16 +36,21 @@ static const bench_contender_ops *(*const peers[])(void) = {
     bench_peer_cuda_malloc,
 };
 
+/* Measured only if they are named. */
+static const bench_contender_ops *(*const variants[])(void) = {
+    bench_contender_recorded,
+};
+
 /* Peers in C++ and CUDA: in the folder peers/ beside the program, where they were built. */
 static const struct {
     const char *name;
     const char *file;
     const char *needs;
 } loaded_peers[] = {
-    {"cub", "libgp_peer_cub.so", "nvcc and the toolkit's CCCL"},
-    {"torch", "libgp_peer_torch.so", "PyTorch"},
-    {"rmm-pool", "libgp_peer_rmm.so", "librmm"},
-    {"rmm-arena", "libgp_peer_rmm.so", "librmm"},
+    {"cub", "peers/libgp_peer_cub.so", "nvcc and the toolkit's CCCL"},
+    {"torch", "peers/libgp_peer_torch.so", "PyTorch"},
+    {"rmm-pool", "peers/libgp_peer_rmm.so", "librmm"},
+    {"rmm-arena", "peers/libgp_peer_rmm.so", "librmm"},
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -95,28 +101,13 @@ static bench_lineup_result add_path(bench_lineup *lineup, const char *path)
 
 /* ---- peers that are loaded ---- */
 
-static bool path_beside_program(char *path, size_t capacity, const char *file)
-{
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
-    if (length < 0)
-        return false;
-    program[length] = '\0';
-    char *slash = strrchr(program, '/');
-    if (slash == NULL)
-        return false;
-    *slash = '\0';
-    int written = snprintf(path, capacity, "%s/peers/%s", program, file);
-    return written > 0 && (size_t)written < capacity;
-}
-
 static bench_lineup_result add_loaded_peer(bench_lineup *lineup, size_t index)
 {
     const bench_contender_ops *found[BENCH_MAX_POLICIES];
     const char *name = loaded_peers[index].name;
     char path[PATH_MAX];
     char reason[BENCH_REASON_CHARS];
-    if (!path_beside_program(path, sizeof(path), loaded_peers[index].file) ||
+    if (!bench_path_beside_program(path, sizeof(path), loaded_peers[index].file) ||
         access(path, R_OK) != 0) {
         (void)snprintf(reason, sizeof(reason), "not built, which needs %s",
                        loaded_peers[index].needs);
@@ -144,6 +135,10 @@ bench_lineup_result bench_lineup_add(bench_lineup *lineup, const char *name)
     for (size_t i = 0; i < COUNT_OF(peers); i++) {
         if (strcmp(peers[i]()->name, name) == 0)
             return add(lineup, peers[i]());
+    }
+    for (size_t i = 0; i < COUNT_OF(variants); i++) {
+        if (strcmp(variants[i]()->name, name) == 0)
+            return add(lineup, variants[i]());
     }
     for (size_t i = 0; i < COUNT_OF(loaded_peers); i++) {
         if (strcmp(loaded_peers[i].name, name) == 0)
@@ -189,6 +184,8 @@ const char *bench_lineup_names(void)
         append_name(names, sizeof(names), bench_contender_gp(policies[i]())->name);
     for (size_t i = 0; i < COUNT_OF(peers); i++)
         append_name(names, sizeof(names), peers[i]()->name);
+    for (size_t i = 0; i < COUNT_OF(variants); i++)
+        append_name(names, sizeof(names), variants[i]()->name);
     for (size_t i = 0; i < COUNT_OF(loaded_peers); i++)
         append_name(names, sizeof(names), loaded_peers[i].name);
     return names;

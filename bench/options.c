@@ -83,13 +83,14 @@ static bench_mode parse_mode(struct argp_state *state, const char *name)
     return BENCH_MODE_ATTACHED;
 }
 
-static bool parse_per_stream(struct argp_state *state, const char *name)
+static bench_threads parse_threads(struct argp_state *state, const char *name)
 {
-    if (strcmp(name, "per-stream") == 0)
-        return true;
-    if (strcmp(name, "one") != 0)
-        argp_error(state, "--threads must be one or per-stream, not \"%s\"", name);
-    return false;
+    for (bench_threads i = BENCH_THREADS_ONE; i <= BENCH_THREADS_RECORDED; i++) {
+        if (strcmp(name, bench_threads_name(i)) == 0)
+            return i;
+    }
+    argp_error(state, "--threads must be one, per-stream or recorded, not \"%s\"", name);
+    return BENCH_THREADS_ONE;
 }
 
 void bench_add_trace(struct argp_state *state, bench_options *options, const char *path)
@@ -190,8 +191,8 @@ static void parse(const struct argp *argp, bench_options *options, int argc, cha
 
 static const struct argp_option replay_options[] = {
     {"trace", KEY_TRACE, "FILE...", 0, "Traces to play, gzipped or plain", 0},
-    {"threads", KEY_THREADS, "one|per-stream", 0,
-     "Play with one thread in trace order (the default), or with one thread a stream", 0},
+    {"threads", KEY_THREADS, "one|per-stream|recorded", 0,
+     "Play with one thread in trace order (the default), one a stream, or the trace's own", 0},
     {"passes", KEY_PASSES, "N", 0, "Play each trace N times (default: 2: a cold and a warm pass)",
      0},
     {"kernels", KEY_KERNELS, NULL, 0, "Queue work that touches every block while it is live", 0},
@@ -210,7 +211,7 @@ static error_t parse_replay(int key, char *argument, struct argp_state *state)
         bench_add_trace(state, options, argument);
         return 0;
     case KEY_THREADS:
-        options->per_stream = parse_per_stream(state, argument);
+        options->replay_threads = parse_threads(state, argument);
         return 0;
     case KEY_PASSES:
         options->passes = bench_parse_count(state, "--passes", argument, MAX_PASSES);

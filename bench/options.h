@@ -6,6 +6,7 @@
 
 #include "lineup.h"
 #include "scale.h"
+#include "stage.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +30,7 @@ typedef struct bench_options {
     /* replay */
     const char **traces; /* Into argv, but for the array itself: options_destroy(). */
     size_t trace_count;
-    bool per_stream;
+    bench_threads replay_threads;
     bool kernels;
     size_t passes;
 

@@ -189,10 +189,10 @@ static void free_rest(bench_stage *stage, size_t stream)
 void bench_player_clean_up(void *argument, size_t member)
 {
     bench_stage *stage = argument;
-    if (stage->player_count > 1) {
+    if (stage->threads == BENCH_THREADS_PER_STREAM) {
         free_rest(stage, member);
         return;
     }
-    for (size_t stream = 0; stream < stage->trace->stream_count; stream++)
+    for (size_t stream = 0; member == 0 && stream < stage->trace->stream_count; stream++)
         free_rest(stage, stream);
 }

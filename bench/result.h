@@ -38,7 +38,7 @@ typedef struct bench_result {
     const char *policy;
     const char *device;
     char device_name[BENCH_DEVICE_NAME_CHARS];
-    const char *thread_mode; /* "one" or "per-stream"; NULL in `hit` */
+    const char *thread_mode; /* bench_threads_name(); NULL in `hit` */
     size_t thread_count;
     const char *mode; /* NULL where the policy has none */
     int pass;         /* From 1; 0 in `hit`. */

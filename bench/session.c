@@ -11,7 +11,7 @@ static void describe(const bench_session_config *config, const bench_stage *stag
     result->trace = stage->trace->name;
     result->policy = config->contender->name;
     result->device = config->device->name;
-    result->thread_mode = config->per_stream ? "per-stream" : "one";
+    result->thread_mode = bench_threads_name(config->threads);
     result->thread_count = stage->player_count;
     result->mode = config->contender->has_modes ? bench_mode_name(config->mode) : NULL;
     result->kernels = config->kernels;
@@ -139,7 +139,7 @@ bool bench_session_open(bench_session *session, const bench_session_config *conf
     if (!open_contender(session, error))
         return false;
     bool sound =
-        bench_stage_create(stage, trace, session->contender, config->per_stream, config->kernels);
+        bench_stage_create(stage, trace, session->contender, config->threads, config->kernels);
     stage->progress = config->progress;
     if (sound && !bench_crew_create(&session->crew, stage->player_count))
         sound = bench_stage_fail(stage, "replay", "cannot start so many threads");

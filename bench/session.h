@@ -19,7 +19,7 @@ typedef struct bench_session_config {
     const bench_contender_ops *contender;
     const bench_ticks *ticks;
     bench_mode mode;
-    bool per_stream; /* A thread for each stream; else one for all. */
+    bench_threads threads;
     bool kernels;
     bench_progress *progress; /* Begun; a step is an event. */
 } bench_session_config;

@@ -16,9 +16,36 @@ bool bench_stage_fail(bench_stage *stage, const char *call, const char *reason)
     return false;
 }
 
+const char *bench_threads_name(bench_threads threads)
+{
+    static const char *const names[] = {[BENCH_THREADS_ONE] = "one",
+                                        [BENCH_THREADS_PER_STREAM] = "per-stream",
+                                        [BENCH_THREADS_RECORDED] = "recorded"};
+    return names[threads];
+}
+
 static size_t player_of(const bench_stage *stage, const bench_trace_event *event)
 {
-    return stage->player_count == 1 ? 0 : event->stream;
+    switch (stage->threads) {
+    case BENCH_THREADS_PER_STREAM:
+        return event->stream;
+    case BENCH_THREADS_RECORDED:
+        return event->thread;
+    default:
+        return 0;
+    }
+}
+
+static size_t count_players(const bench_trace *trace, bench_threads threads)
+{
+    switch (threads) {
+    case BENCH_THREADS_PER_STREAM:
+        return trace->stream_count;
+    case BENCH_THREADS_RECORDED:
+        return trace->thread_count;
+    default:
+        return 1;
+    }
 }
 
 /* How many events of each kind each player will have. */
@@ -77,17 +104,20 @@ static bool make_streams(bench_stage *stage)
 }
 
 bool bench_stage_create(bench_stage *stage, const bench_trace *trace, bench_contender *contender,
-                        bool per_stream, bool kernels)
+                        bench_threads threads, bool kernels)
 {
     *stage = (bench_stage){
         .trace = trace,
         .device = contender->device,
         .contender = contender,
         .kernels = kernels,
-        .player_count = per_stream ? trace->stream_count : 1,
+        .threads = threads,
+        .player_count = count_players(trace, threads),
     };
     stage->window_events = CALLS_BETWEEN_MEETINGS * stage->player_count;
     bench_rendezvous_init(&stage->rendezvous, (unsigned int)stage->player_count);
+    if (stage->player_count > BENCH_MAX_PLAYERS)
+        return bench_stage_fail(stage, "replay", "the trace asks for more than 256 threads");
     return share_out_events(stage) && make_streams(stage);
 }
 

@@ -1,6 +1,6 @@
 /*
- * A stage: one trace being played on one contender, by one thread or by one
- * thread a stream. It holds what the players share; player.c makes the calls.
+ * A stage: one trace being played on one contender, by one thread or by several. It holds what the
+ * players share; player.c makes the calls.
  */
 #ifndef GP_BENCH_STAGE_H
 #define GP_BENCH_STAGE_H
@@ -18,6 +18,19 @@
 
 #define BENCH_ERROR_CHARS 512
 
+/* Who plays a trace. */
+typedef enum bench_threads {
+    BENCH_THREADS_ONE,        /* One thread, in trace order. */
+    BENCH_THREADS_PER_STREAM, /* A thread for each stream. */
+    BENCH_THREADS_RECORDED    /* A thread for each of the trace's. */
+} bench_threads;
+
+/* More would do nothing but wait for each other. */
+#define BENCH_MAX_PLAYERS 256
+
+/* As in reports and on the command line. */
+const char *bench_threads_name(bench_threads threads);
+
 /* One thread's part: its events in trace order, and what it measured. */
 typedef struct bench_player {
     size_t *events; /* Indexes into the trace's events. */
@@ -32,6 +45,7 @@ typedef struct bench_stage {
     const device_ops *device;
     bench_contender *contender;
     bool kernels;
+    bench_threads threads;
 
     cudaStream_t *streams;   /* one for each stream of the trace */
     size_t streams_made;     /* of them, those that exist */
@@ -49,11 +63,11 @@ typedef struct bench_stage {
 } bench_stage;
 
 /*
- * Make the streams and share the events out: to one player, or to one for each
- * stream. On failure stage->error says why; destroy it all the same.
+ * Make the streams and share the events out. On failure stage->error says why; destroy it all the
+ * same.
  */
 bool bench_stage_create(bench_stage *stage, const bench_trace *trace, bench_contender *contender,
-                        bool per_stream, bool kernels);
+                        bench_threads threads, bool kernels);
 
 /* Everything is idle: no player runs, no block is live unless the run failed. */
 void bench_stage_destroy(bench_stage *stage);

@@ -144,6 +144,7 @@ static void serve(void *argument, size_t member)
     bench_rendezvous_wait(&pipeline->start);
 
     size_t served = 0;
+    self->round_first = self->latencies.count;
     uint64_t native_start = pipeline->device->native_call_ns();
     uint64_t start = bench_ticks_monotonic_ns();
     uint64_t now = start;
@@ -181,13 +182,33 @@ void inference_pipeline_close(inference_pipeline *pipeline, bench_crew *crew)
     free(pipeline->servers);
 }
 
-double inference_pipeline_round(inference_pipeline *pipeline, bench_crew *crew)
+static double round_p99_ns(const inference_pipeline *pipeline)
 {
-    double requests_per_s = 0.0;
+    static const bench_ticks nanoseconds = {.ns_per_tick = 1.0};
+    bench_latency_summary summary;
+    bench_latency *parts = calloc(pipeline->server_count, sizeof(*parts));
+    if (parts == NULL)
+        example_fail("latencies", "out of memory");
+    for (size_t i = 0; i < pipeline->server_count; i++) {
+        const server *from = &pipeline->servers[i];
+        parts[i].ticks = from->latencies.ticks + from->round_first;
+        parts[i].count = from->latencies.count - from->round_first;
+    }
+    if (!bench_latency_summarise(parts, pipeline->server_count, sizeof(*parts), &nanoseconds,
+                                 &summary))
+        example_fail("latencies", "out of memory");
+    free(parts);
+    return summary.p99;
+}
+
+pipeline_round inference_pipeline_round(inference_pipeline *pipeline, bench_crew *crew)
+{
+    pipeline_round round = {0};
     bench_crew_run(crew, serve, pipeline);
     for (size_t i = 0; i < pipeline->server_count; i++)
-        requests_per_s += pipeline->servers[i].round_requests_per_s;
-    return requests_per_s;
+        round.requests_per_s += pipeline->servers[i].round_requests_per_s;
+    round.p99_ns = round_p99_ns(pipeline);
+    return round;
 }
 
 void inference_pipeline_warm_up(inference_pipeline *pipeline, bench_crew *crew)

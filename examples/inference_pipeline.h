@@ -20,6 +20,7 @@ typedef struct server {
     cudaStream_t stream;
     size_t next_shape;
     bench_latency latencies;     /* In nanoseconds. */
+    size_t round_first;          /* Of the latencies, the first of the last round. */
     double round_requests_per_s; /* Of the last round. */
     size_t served;               /* Requests of all rounds. */
     uint64_t native_ns;          /* Simulated time of their native calls. */
@@ -44,8 +45,14 @@ void inference_pipeline_open(inference_pipeline *pipeline, const memory_source_o
                              bench_crew *crew, size_t threads);
 void inference_pipeline_close(inference_pipeline *pipeline, bench_crew *crew);
 
-/* Serve for one round. Returns the requests a second of all threads together. */
-double inference_pipeline_round(inference_pipeline *pipeline, bench_crew *crew);
+/* What one round gave, all threads together. */
+typedef struct pipeline_round {
+    double requests_per_s;
+    double p99_ns; /* Of the requests' latencies. */
+} pipeline_round;
+
+/* Serve for one round. */
+pipeline_round inference_pipeline_round(inference_pipeline *pipeline, bench_crew *crew);
 
 /* Serve for one round, and forget it. */
 void inference_pipeline_warm_up(inference_pipeline *pipeline, bench_crew *crew);

@@ -27,7 +27,7 @@ typedef struct pipeline_row {
     bench_spread of_ceiling;          /* By the preallocated source's, round by round. */
     bench_spread over_native;         /* By the native pool's, round by round. */
     bench_latency_summary latency_ns; /* Of all requests of all rounds. */
-    double p99_of_ceiling;            /* p99 by the preallocated source's. */
+    bench_spread p99_of_ceiling;      /* p99 by the preallocated source's, round by round. */
     uint64_t peak_bytes;              /* Held from the device. */
     double sim_native_us;             /* Simulated time of native calls, per request. */
 } pipeline_row;

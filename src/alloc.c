@@ -1,5 +1,6 @@
 /* The public allocation calls. The hit is here, in full; all else is elsewhere. */
 #include "gp/pool.h"
+#include "direct.h"
 #include "error.h"
 #include "listen.h"
 #include "pool.h"
@@ -25,10 +26,14 @@ static gp_status alloc_node(void **ptr, size_t bytes, gp_pool *pool, cudaStream_
     return GP_OK;
 }
 
+static size_t larger_alignment(size_t alignment, const gp_pool_config *config)
+{
+    return alignment > config->alignment ? alignment : config->alignment;
+}
+
 static gp_request make_request(size_t bytes, size_t alignment, const gp_pool_config *config)
 {
-    return gp_request_make(bytes, alignment > config->alignment ? alignment : config->alignment,
-                           config->large_bytes);
+    return gp_request_make(bytes, larger_alignment(alignment, config), config->large_bytes);
 }
 
 static gp_status alloc_in_arena(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
@@ -131,6 +136,28 @@ GP_ALWAYS_INLINE gp_status alloc_eager(void **ptr, const gp_request *request, si
     return status;
 }
 
+static gp_status alloc_direct(void **ptr, size_t bytes, size_t alignment, const gp_target *target,
+                              cudaStream_t stream)
+{
+    const gp_request request = {.bytes = bytes,
+                                .alignment = larger_alignment(alignment, &target->pool->config)};
+    gp_trace_block told = {.stream = stream, .tier = GP_TIER_NATIVE};
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &target->pool->trace, GP_TRACE_ALLOC, bytes, target->cache->stream,
+                      stream);
+    void *block = NULL;
+    told.status = gp_direct_alloc(target, stream, &request, &block);
+    if (gp_thread_cache_is_heard(target->cache))
+        tell(block, &request, bytes, target->cache, &told);
+    gp_trace_end(&scope);
+    if (told.status == GP_OK)
+        *ptr = block;
+    else
+        gp_trace_mark(&target->pool->trace, GP_TRACE_ALLOC_FAILED, bytes, target->cache->stream,
+                      stream);
+    return told.status;
+}
+
 static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignment, gp_pool *pool,
                                         cudaStream_t stream)
 {
@@ -149,6 +176,8 @@ static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignme
     }
     if (target.cache == NULL)
         return alloc_captured(ptr, bytes, alignment, target.pool, stream);
+    if (target.pool->config.pass_through)
+        return alloc_direct(ptr, bytes, alignment, &target, stream);
     const gp_request request = make_request(bytes, alignment, &target.pool->config);
     return alloc_eager(ptr, &request, bytes, target.cache, stream);
 }

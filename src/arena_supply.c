@@ -168,7 +168,9 @@ static gp_status climb(gp_pool *pool, const gp_commons_request *request, gp_span
             break;
         status = find_at_last(pool, request, piece);
     }
-    return gp_pressure_is_cause(status) ? gp_pressure_fail(pool, request->bytes, status) : status;
+    return gp_pressure_is_cause(status)
+               ? gp_pressure_fail(pool, request->bytes, status, GP_PRESSURE_TRIED_ALL)
+               : status;
 }
 
 static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, gp_span *piece)
@@ -186,13 +188,14 @@ static gp_status find_in_need(gp_pool *pool, const gp_commons_request *request, 
  * its beginning complete, as it saw the end of all that was there before. */
 static gp_status announce(gp_pool *pool, gp_span piece)
 {
+    const gp_backend_ops *listener = gp_pool_listener(pool);
     cudaStream_t own_stream;
-    if (pool->backend->ops->note_alloc == NULL)
+    if (listener == NULL)
         return GP_OK;
     gp_status status = gp_global_tier_own_stream(&pool->global, &own_stream);
     if (status != GP_OK)
         return status;
-    pool->backend->ops->note_alloc((void *)piece.base, piece.bytes, own_stream);
+    listener->note_alloc((void *)piece.base, piece.bytes, own_stream);
     (void)gp_global_tier_wait(&pool->global, own_stream);
     return GP_OK;
 }
@@ -237,8 +240,9 @@ gp_status gp_arena_supply(gp_pool *pool, const gp_request *request, gp_span *pie
 
 void gp_arena_supply_take_back(gp_pool *pool, gp_span piece)
 {
-    if (pool->backend->ops->note_free != NULL)
-        pool->backend->ops->note_free((void *)piece.base, pool->global.own_stream);
+    const gp_backend_ops *listener = gp_pool_listener(pool);
+    if (listener != NULL)
+        listener->note_free((void *)piece.base, pool->global.own_stream);
     gp_page_set_large(gp_address_table_held(piece.base), GP_STATE_FREED);
     gp_commons_give(piece);
 }

@@ -91,6 +91,17 @@ typedef struct gp_backend_ops {
     gp_status (*alloc_plain)(gp_backend *backend, void **ptr, size_t bytes);
     gp_status (*free_plain)(gp_backend *backend, void *ptr);
 
+    /* Stream-ordered, for debug aids. Never called on a capturing stream. The copy's host memory is
+     * of host_alloc(), so that the call does not wait for the stream. */
+    gp_status (*fill)(gp_backend *backend, void *ptr, unsigned char value, size_t bytes,
+                      cudaStream_t stream);
+    gp_status (*copy_to_host)(gp_backend *backend, void *host, const void *ptr, size_t bytes,
+                              cudaStream_t stream);
+
+    /* Host memory that the device can write to. */
+    gp_status (*host_alloc)(gp_backend *backend, void **host, size_t bytes);
+    void (*host_free)(gp_backend *backend, void *host);
+
     gp_status (*event_create)(gp_backend *backend, gp_native_event *event);
     void (*event_destroy)(gp_backend *backend, gp_native_event event);
     /* Never called on a capturing stream. */

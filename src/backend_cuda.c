@@ -346,6 +346,51 @@ static gp_status cuda_free_plain(gp_backend *backend, void *ptr)
     return leave(&frame, result, "cuMemFree");
 }
 
+static gp_status cuda_fill(gp_backend *backend, void *ptr, unsigned char value, size_t bytes,
+                           cudaStream_t stream)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+    int result = gp_cuda.memset_async((uintptr_t)ptr, value, bytes, stream);
+    return leave(&frame, result, "cuMemsetD8Async");
+}
+
+static gp_status cuda_copy_to_host(gp_backend *backend, void *host, const void *ptr, size_t bytes,
+                                   cudaStream_t stream)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+    int result = gp_cuda.copy_to_host_async(host, (uintptr_t)ptr, bytes, stream);
+    return leave(&frame, result, "cuMemcpyDtoHAsync");
+}
+
+static gp_status cuda_host_alloc(gp_backend *backend, void **host, size_t bytes)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+    void *made = NULL;
+    int result = gp_cuda.host_alloc(&made, bytes, 0);
+    status = leave(&frame, result, "cuMemHostAlloc");
+    if (status == GP_OK)
+        *host = made;
+    return status;
+}
+
+static void cuda_host_free(gp_backend *backend, void *host)
+{
+    gp_cuda_frame frame;
+    if (enter(backend, &frame) != GP_OK)
+        return;
+    (void)gp_cuda.host_free(host);
+    gp_cuda_frame_leave(&frame);
+}
+
 static gp_status cuda_mem_info(gp_backend *backend, size_t *free_bytes, size_t *total_bytes)
 {
     gp_cuda_frame frame;
@@ -582,6 +627,10 @@ const gp_backend_ops *gp_backend_cuda(void)
         .alloc_plain = cuda_alloc_plain,
         .free_plain = cuda_free_plain,
         .free = cuda_free,
+        .fill = cuda_fill,
+        .copy_to_host = cuda_copy_to_host,
+        .host_alloc = cuda_host_alloc,
+        .host_free = cuda_host_free,
         .event_create = cuda_event_create,
         .event_destroy = cuda_event_destroy,
         .event_record = cuda_event_record,

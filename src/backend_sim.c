@@ -248,6 +248,37 @@ static gp_status sim_free(gp_backend *backend, void *ptr, cudaStream_t stream)
     return as_status(gp_sim_free_async(ptr, stream), "gp_sim_free_async");
 }
 
+static gp_status sim_fill(gp_backend *backend, void *ptr, unsigned char value, size_t bytes,
+                          cudaStream_t stream)
+{
+    (void)backend;
+    return as_status(gp_sim_memset_async(ptr, value, bytes, stream), "gp_sim_memset_async");
+}
+
+static gp_status sim_copy_to_host(gp_backend *backend, void *host, const void *ptr, size_t bytes,
+                                  cudaStream_t stream)
+{
+    (void)backend;
+    return as_status(gp_sim_memcpy_to_host_async(host, ptr, bytes, stream),
+                     "gp_sim_memcpy_to_host_async");
+}
+
+static gp_status sim_host_alloc(gp_backend *backend, void **host, size_t bytes)
+{
+    (void)backend;
+    void *made = malloc(bytes);
+    if (made == NULL)
+        return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for copies");
+    *host = made;
+    return GP_OK;
+}
+
+static void sim_host_free(gp_backend *backend, void *host)
+{
+    (void)backend;
+    free(host);
+}
+
 static gp_status sim_mem_info(gp_backend *backend, size_t *free_bytes, size_t *total_bytes)
 {
     int device = gp_sim_get_device();
@@ -390,11 +421,13 @@ static gp_status sim_synchronize(gp_backend *backend)
     .capture_id = sim_capture_id, .open = sim_open, .close = sim_close, .describe = sim_describe,  \
     .pool_create = sim_pool_create, .pool_destroy = sim_pool_destroy, .pool_trim = sim_pool_trim,  \
     .pool_usage = sim_pool_usage, .pool_reset_peak = sim_pool_reset_peak, .alloc = sim_alloc,      \
-    .free = sim_free, .event_create = sim_event_create, .event_destroy = sim_event_destroy,        \
-    .event_record = sim_event_record, .event_query = sim_event_query,                              \
-    .stream_query = sim_stream_query, .stream_synchronize = sim_stream_synchronize,                \
-    .stream_wait = sim_stream_wait, .stream_create = sim_stream_create,                            \
-    .stream_destroy = sim_stream_destroy, .synchronize = sim_synchronize, .mem_info = sim_mem_info
+    .free = sim_free, .fill = sim_fill, .copy_to_host = sim_copy_to_host,                          \
+    .host_alloc = sim_host_alloc, .host_free = sim_host_free, .event_create = sim_event_create,    \
+    .event_destroy = sim_event_destroy, .event_record = sim_event_record,                          \
+    .event_query = sim_event_query, .stream_query = sim_stream_query,                              \
+    .stream_synchronize = sim_stream_synchronize, .stream_wait = sim_stream_wait,                  \
+    .stream_create = sim_stream_create, .stream_destroy = sim_stream_destroy,                      \
+    .synchronize = sim_synchronize, .mem_info = sim_mem_info
 
 static const gp_backend_ops plain_ops = {SIM_OPS};
 

@@ -1,6 +1,7 @@
 #include "block.h"
 
 #include "address_table.h"
+#include "direct.h"
 #include "error.h"
 
 static bool is_outstanding(uint32_t value)
@@ -82,6 +83,8 @@ static gp_status explain(const void *ptr, gp_block *block)
         return gp_error_set(GP_ERR_DOUBLE_FREE, "the block at %p is free already", ptr);
     if (gp_address_table_segment(address) != NULL)
         return gp_error_set(GP_ERR_NOT_OWNED, "%p lies in free memory of a pool", ptr);
+    if (gp_direct_was_freed(ptr))
+        return gp_error_set(GP_ERR_DOUBLE_FREE, "%p lies in a block that is free already", ptr);
     return gp_error_set(GP_ERR_NOT_OWNED, "%p is not memory that gp holds", ptr);
 }
 

@@ -5,6 +5,7 @@
 #include "gp/stats.h"
 #include "block.h"
 #include "error.h"
+#include "guard.h"
 #include "pool.h"
 #include "registry.h"
 #include "stats.h"
@@ -114,6 +115,15 @@ static gp_status check_commons(gp_commons *commons, tally *sum)
     return status;
 }
 
+/* Blocks that are native allocations by themselves. */
+static void tally_direct(gp_pool *pool, tally *sum)
+{
+    const gp_direct_sum direct = gp_direct_table_sum(&pool->direct);
+    sum->native += direct.native;
+    sum->live += direct.live;
+    sum->parked += direct.parked;
+}
+
 /* ---- stream caches ---------------------------------------------------------------- */
 
 static uint64_t batch_bytes(const gp_batch *batch)
@@ -161,6 +171,14 @@ static gp_status check_sums(gp_pool *pool, const tally *sum)
     return status;
 }
 
+/* What debug aids find. */
+static gp_status check_contents(gp_pool *pool)
+{
+    gp_guard_check_live(pool);
+    gp_readback_collect(pool);
+    return gp_findings_take(pool);
+}
+
 gp_status gp_pool_check(gp_pool *pool)
 {
     tally sum = {0};
@@ -175,5 +193,9 @@ gp_status gp_pool_check(gp_pool *pool)
         status = check_stream(cache, &sum);
         gp_stream_cache_unlock(cache);
     }
-    return status == GP_OK ? check_sums(pool, &sum) : status;
+    if (status != GP_OK)
+        return status;
+    tally_direct(pool, &sum);
+    status = check_sums(pool, &sum);
+    return status == GP_OK ? check_contents(pool) : status;
 }

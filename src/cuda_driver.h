@@ -114,7 +114,13 @@ typedef struct gp_cu_pool_props {
           (cudaMemPool_t pool, int attribute, void *value))                                        \
     ENTRY(alloc_from_pool, "cuMemAllocFromPoolAsync", "", 11020,                                   \
           (gp_cu_address * address, size_t bytes, cudaMemPool_t pool, cudaStream_t stream))        \
-    ENTRY(free_async, "cuMemFreeAsync", "", 11020, (gp_cu_address address, cudaStream_t stream))
+    ENTRY(free_async, "cuMemFreeAsync", "", 11020, (gp_cu_address address, cudaStream_t stream))   \
+    ENTRY(memset_async, "cuMemsetD8Async", "", 3020,                                               \
+          (gp_cu_address address, unsigned char value, size_t bytes, cudaStream_t stream))         \
+    ENTRY(copy_to_host_async, "cuMemcpyDtoHAsync", "_v2", 3020,                                    \
+          (void *host, gp_cu_address address, size_t bytes, cudaStream_t stream))                  \
+    ENTRY(host_alloc, "cuMemHostAlloc", "", 2020, (void **host, size_t bytes, unsigned flags))     \
+    ENTRY(host_free, "cuMemFreeHost", "", 2000, (void *host))
 
 /* The entry points; each returns a CUresult. */
 typedef struct gp_cuda_driver {

@@ -95,6 +95,8 @@ const char *gp_status_string(gp_status status)
         [GP_ERR_SHUTDOWN] = "the process or the driver is shutting down",
         [GP_ERR_CUDA] = "native error, see gp_last_native_error()",
         [GP_ERR_INTERNAL] = "an invariant of gp is broken",
+        [GP_ERR_CORRUPTED] = "memory was written to that must not be",
+        [GP_ERR_IO] = "a file cannot be opened or written",
     };
     if ((unsigned)status >= GP_STATUS_COUNT)
         return "unknown status";

@@ -3,6 +3,7 @@
 #include "gp/stream.h"
 #include "address_table.h"
 #include "block.h"
+#include "direct.h"
 #include "error.h"
 #include "listen.h"
 #include "pool.h"
@@ -37,19 +38,6 @@ static gp_status refuse_second(const gp_block *block)
                         (const void *)block->slot.base);
 }
 
-static void tell_parked(const gp_block *block, cudaStream_t stream)
-{
-    gp_trace *trace = &block->pool->trace;
-    const gp_trace_block told = {
-        .address = (const void *)block->slot.base,
-        .block_bytes = block->bytes,
-        .stream = stream,
-        .tier = GP_TIER_PARKED,
-    };
-    gp_trace_mark(trace, GP_TRACE_PARK, block->bytes, NULL, stream);
-    gp_trace_free(trace, &told);
-}
-
 /* An eager block is freed inside a capture: it is not free before that ends. */
 static gp_status park(const gp_block *block, cudaStream_t stream)
 {
@@ -69,7 +57,7 @@ static gp_status park(const gp_block *block, cudaStream_t stream)
         return status;
     }
     gp_process_bump_epoch();
-    tell_parked(block, stream);
+    gp_listen_parked(pool, block->slot.base, block->bytes, stream);
     return GP_OK;
 }
 
@@ -193,16 +181,15 @@ static GP_NOINLINE gp_status free_slow(void *ptr, cudaStream_t stream)
     gp_pool *arena_pool = gp_arenas_pool_of(ptr);
     if (arena_pool != NULL)
         return gp_arenas_free(arena_pool, ptr, stream);
+    gp_pool *direct_pool = gp_direct_pool_of(ptr);
+    if (direct_pool != NULL)
+        return gp_direct_free(direct_pool, ptr, stream);
     gp_block block;
     gp_status status = gp_block_at(ptr, &block);
     if (status == GP_OK)
         return free_found(&block, stream);
-    if (status == GP_ERR_NOT_OWNED) {
-        gp_pool *pool = gp_registry_find(has_captured, ptr);
-        if (pool != NULL)
-            return free_captured(pool, ptr, stream);
-    }
-    return status;
+    gp_pool *pool = gp_registry_find(has_captured, ptr);
+    return pool != NULL ? free_captured(pool, ptr, stream) : status;
 }
 
 /* A large block that is live and not shared, on a stream this thread knows. */
@@ -261,6 +248,9 @@ gp_status gp_usable_size(const void *ptr, size_t *bytes)
     gp_pool *arena_pool = gp_arenas_pool_of(ptr);
     if (arena_pool != NULL)
         return gp_arenas_usable_size(arena_pool, ptr, bytes);
+    gp_pool *direct_pool = gp_direct_pool_of(ptr);
+    if (direct_pool != NULL)
+        return gp_direct_usable_size(direct_pool, ptr, bytes);
     gp_block block;
     gp_status status = gp_block_at(ptr, &block);
     if (status == GP_OK)
@@ -268,29 +258,49 @@ gp_status gp_usable_size(const void *ptr, size_t *bytes)
     return status;
 }
 
-gp_status gp_record_use(void *ptr, cudaStream_t stream)
+/* ---- uses on other streams ------------------------------------------------------------------- */
+
+static gp_status record_use(gp_pool *pool, uintptr_t base, size_t bytes, cudaStream_t stream)
 {
-    gp_block block;
-    gp_status status = gp_block_containing(ptr, &block);
-    if (status != GP_OK)
-        return status;
     gp_target target;
-    status = gp_thread_target(block.pool, stream, &target);
+    gp_status status = gp_thread_target(pool, stream, &target);
     if (status != GP_OK)
         return status;
     if (target.cache == NULL)
         return gp_error_set(GP_ERR_CAPTURE, "a use cannot be recorded on a capturing stream");
 
-    gp_fence_store *fences = &block.pool->fences;
+    gp_fence_store *fences = &pool->fences;
     gp_fence *fence;
     status = gp_fence_record(fences, stream, target.cache->stream->stream_id, 0, &fence);
+    if (status == GP_OK)
+        status = gp_use_table_add(&pool->uses, fences, base, fence);
+    if (status == GP_OK && gp_thread_cache_is_heard(target.cache))
+        gp_listen_use(target.cache, base, bytes, stream);
+    return status;
+}
+
+static gp_status record_use_direct(gp_pool *pool, void *ptr, cudaStream_t stream)
+{
+    uintptr_t base;
+    size_t bytes;
+    gp_status status = gp_direct_containing(pool, ptr, &base, &bytes);
+    return status == GP_OK ? record_use(pool, base, bytes, stream) : status;
+}
+
+gp_status gp_record_use(void *ptr, cudaStream_t stream)
+{
+    gp_status status = gp_process_check();
     if (status != GP_OK)
         return status;
-    status = gp_use_table_add(&block.pool->uses, fences, block.slot.base, fence);
-    if (status != GP_OK)
-        return status;
-    atomic_fetch_or_explicit(block.slot.record, GP_RECORD_USED, memory_order_relaxed);
-    if (gp_thread_cache_is_heard(target.cache))
-        gp_listen_use(target.cache, block.slot.base, block.bytes, stream);
-    return GP_OK;
+    gp_pool *direct_pool = gp_direct_pool_of(ptr);
+    if (direct_pool != NULL)
+        return record_use_direct(direct_pool, ptr, stream);
+
+    gp_block block;
+    status = gp_block_containing(ptr, &block);
+    if (status == GP_OK)
+        status = record_use(block.pool, block.slot.base, block.bytes, stream);
+    if (status == GP_OK)
+        atomic_fetch_or_explicit(block.slot.record, GP_RECORD_USED, memory_order_relaxed);
+    return status;
 }

@@ -100,12 +100,17 @@ static gp_status call_free(gp_global_tier *tier, void *native, cudaStream_t stre
     return ops->free_plain(tier->backend, native);
 }
 
+static gp_status refuse_past_limit(const gp_global_tier *tier, size_t bytes)
+{
+    return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would pass the pool's limit of %zu", bytes,
+                        tier->max_bytes);
+}
+
 static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                               gp_segment *segment)
 {
     if (!gp_global_tier_allows(tier, bytes))
-        return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would pass the pool's limit of %zu",
-                            bytes, tier->max_bytes);
+        return refuse_past_limit(tier, bytes);
 
     void *native = NULL;
     gp_trace_scope scope;
@@ -153,11 +158,15 @@ static gp_status take_aligned(gp_global_tier *tier, size_t bytes, cudaStream_t s
     return status == GP_OK ? native_alloc(tier, bytes + GP_PAGE_BYTES, stream, segment) : status;
 }
 
-static void count_reserved(gp_global_tier *tier, size_t bytes)
+static void raise_highs(gp_global_tier *tier, uint64_t reserved)
 {
-    uint64_t reserved = gp_counter_add_shared(&tier->reserved, bytes);
     gp_counter_raise(&tier->reserved_high, reserved);
     gp_counter_raise(&tier->reserved_ever_high, reserved);
+}
+
+static void count_reserved(gp_global_tier *tier, size_t bytes)
+{
+    raise_highs(tier, gp_counter_add_shared(&tier->reserved, bytes));
 }
 
 /* A segment that cannot be used after all. */
@@ -202,6 +211,39 @@ gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
     gp_counter_sub_shared(&tier->reserved, segment->span.bytes);
     free(segment);
     return GP_OK;
+}
+
+/* ---- single blocks ---------------------------------------------------------------- */
+
+/* Counted before it is there: no one thread grows such a pool for the others. */
+gp_status gp_global_tier_take_block(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+                                    void **native)
+{
+    const uint64_t reserved = gp_counter_add_shared(&tier->reserved, bytes);
+    gp_status status = GP_OK;
+    if (reserved > tier->max_bytes) {
+        status = refuse_past_limit(tier, bytes);
+    } else {
+        (void)gp_counter_add_shared(&tier->allocs, 1);
+        status = tier->backend->ops->alloc(tier->backend, native, bytes, tier->native, stream);
+    }
+    if (status == GP_OK)
+        raise_highs(tier, reserved);
+    else
+        gp_counter_sub_shared(&tier->reserved, bytes);
+    return status;
+}
+
+gp_status gp_global_tier_give_block(gp_global_tier *tier, void *native, size_t bytes,
+                                    cudaStream_t stream)
+{
+    (void)gp_counter_add_shared(&tier->frees, 1);
+    gp_status status = tier->backend->ops->free(tier->backend, native, stream);
+    if (status == GP_ERR_SHUTDOWN)
+        status = GP_OK; /* A driver that is gone took the memory with it. */
+    if (status == GP_OK)
+        gp_counter_sub_shared(&tier->reserved, bytes);
+    return status;
 }
 
 /* ---- segments that nobody could take -------------------------------------------- */
@@ -294,7 +336,7 @@ gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
 }
 
 /* What others queue meanwhile may wait for the caller. */
-static bool wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
+bool gp_global_tier_wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
 {
     const uint64_t start = gp_clock_ns();
     bool idle = false;
@@ -307,7 +349,7 @@ static bool wait_briefly(gp_global_tier *tier, cudaStream_t own_stream)
 static bool wait_until_done(gp_global_tier *tier, cudaStream_t own_stream)
 {
     if (tier->follows_others)
-        return wait_briefly(tier, own_stream);
+        return gp_global_tier_wait_briefly(tier, own_stream);
     bool complete = false;
     gp_status status = tier->backend->ops->stream_synchronize(tier->backend, own_stream, &complete);
     return status == GP_OK && complete;

@@ -58,6 +58,15 @@ bool gp_global_tier_passes_peak(const gp_global_tier *tier, size_t bytes);
 gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
                                       gp_segment **segment);
 
+/* Take a native allocation of just so many bytes, ordered on `stream`: a block by itself. Statuses
+ * as above. Many threads at once stay under the limit. */
+gp_status gp_global_tier_take_block(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+                                    void **native);
+
+/* Give one back. On failure it is still the caller's. */
+gp_status gp_global_tier_give_block(gp_global_tier *tier, void *native, size_t bytes,
+                                    cudaStream_t stream);
+
 /* Give a native segment back, in the order of `stream`, and drop its struct. On failure it is
  * still the caller's. */
 gp_status gp_global_tier_give_segment(gp_global_tier *tier, gp_segment *segment,
@@ -83,6 +92,9 @@ gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream);
 /* Wait until the device is past all that was queued on gp's own stream: allocations
  * and frees of complete memory, which take microseconds. False if it is not. */
 bool gp_global_tier_wait(gp_global_tier *tier, cudaStream_t own_stream);
+
+/* The same while it waits for other streams: not for longer than 100 ms. */
+bool gp_global_tier_wait_briefly(gp_global_tier *tier, cudaStream_t own_stream);
 
 /* Let the native pool give back what it does not use. */
 gp_status gp_global_tier_trim(gp_global_tier *tier, size_t min_bytes_to_keep);

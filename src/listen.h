@@ -25,6 +25,9 @@ void gp_listen_alloc(const gp_thread_cache *cache, const gp_trace_block *block);
 void gp_listen_free(const gp_thread_cache *cache, uintptr_t base, size_t bytes, cudaStream_t stream,
                     gp_tier tier);
 
+/* A block was freed inside a capture, and is not free before that ends. */
+void gp_listen_parked(gp_pool *pool, uintptr_t base, size_t bytes, cudaStream_t stream);
+
 /* A use of a block was recorded. */
 void gp_listen_use(const gp_thread_cache *cache, uintptr_t base, size_t bytes, cudaStream_t stream);
 

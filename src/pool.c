@@ -5,6 +5,7 @@
 #include "asymmetric.h"
 #include "backend_choice.h"
 #include "block_list.h"
+#include "direct.h"
 #include "error.h"
 #include "pool_config.h"
 #include "process.h"
@@ -22,6 +23,14 @@ static gp_status open_device(gp_pool *pool)
     if (status == GP_OK)
         status = ops->open(pool->config.device, &pool->backend);
     return status;
+}
+
+/* The most that is read back of one block. */
+static size_t readback_bytes(const gp_pool_config *config)
+{
+    const size_t guards = 2 * config->guard_bytes;
+    const bool looks = config->poison && config->quarantine_bytes > 0;
+    return looks && guards < GP_QUARANTINE_LOOK_BYTES ? GP_QUARANTINE_LOOK_BYTES : guards;
 }
 
 static gp_status build_tiers(gp_pool *pool)
@@ -49,6 +58,12 @@ static gp_status build_tiers(gp_pool *pool)
     gp_stream_names_init(&pool->names);
     gp_captured_blocks_init(&pool->captured);
     gp_arenas_init(&pool->arenas);
+    gp_direct_init(pool);
+    gp_readbacks_init(&pool->readbacks, readback_bytes(&pool->config));
+    gp_readbacks_prepare(pool);
+    gp_quarantine_init(&pool->quarantine);
+    gp_order_watch_init(&pool->order_watch);
+    gp_findings_init(&pool->findings);
     (void)pthread_mutex_init(&pool->revocation, NULL);
     return GP_OK;
 
@@ -152,10 +167,15 @@ void gp_pool_tear_down(gp_pool *pool)
     gp_trace_begin(&scope, &pool->trace, GP_TRACE_POOL_DESTROY, 0);
     drop_threads(pool);
     gp_release_everything(pool);
+    gp_readbacks_destroy(pool);
+    gp_order_watch_destroy(&pool->order_watch, &pool->fences);
+    gp_findings_destroy(&pool->findings);
+    gp_quarantine_destroy(&pool->quarantine);
     gp_use_table_destroy(&pool->uses, &pool->fences);
     drop_streams(pool);
     gp_commons_destroy(&pool->chunks);
     gp_commons_destroy(&pool->large);
+    gp_direct_destroy(pool);
     gp_arenas_destroy(&pool->arenas);
     gp_captured_blocks_destroy(&pool->captured);
     gp_page_store_destroy(&pool->pages);

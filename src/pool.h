@@ -12,9 +12,14 @@
 #include "batch.h"
 #include "captured_blocks.h"
 #include "commons.h"
+#include "direct_table.h"
 #include "fence.h"
+#include "findings.h"
 #include "global_tier.h"
+#include "order_watch.h"
 #include "page_store.h"
+#include "quarantine.h"
+#include "readback.h"
 #include "stream_cache.h"
 #include "stream_names.h"
 #include "stream_registry.h"
@@ -39,7 +44,12 @@ struct gp_pool {
     gp_use_table uses;
     gp_stream_names names;
     gp_captured_blocks captured;
-    gp_arenas arenas; /* Of captures, with GP_CAPTURE_ARENA. */
+    gp_arenas arenas;       /* Of captures, with GP_CAPTURE_ARENA. */
+    gp_direct_table direct; /* With pass_through. */
+    gp_readbacks readbacks; /* With guard_bytes. */
+    gp_findings findings;
+    gp_order_watch order_watch;
+    gp_quarantine quarantine; /* With quarantine_bytes. */
 
     /* Every stream cache there ever was; grows at the front, never shrinks. */
     _Atomic(gp_stream_cache *) streams;
@@ -65,6 +75,14 @@ struct gp_pool {
 static inline gp_stream_cache *gp_pool_first_stream(gp_pool *pool)
 {
     return atomic_load_explicit(&pool->streams, memory_order_acquire);
+}
+
+/* Who wants to hear of single blocks; NULL: nobody. A block that is a native allocation by itself
+ * needs no announcement. */
+static inline const gp_backend_ops *gp_pool_listener(const gp_pool *pool)
+{
+    const gp_backend_ops *ops = pool->backend->ops;
+    return ops->note_alloc != NULL && !pool->config.pass_through ? ops : NULL;
 }
 
 /* Make a pool that is not in the registry yet; the config was checked. */

@@ -41,6 +41,7 @@ void gp_pool_config_init(gp_pool_config *config)
         .annotate_memory = is_set_in_environment("GP_ANNOTATE_MEMORY"),
         .trace_level = trace_level_in_environment(),
         .trace_sample_us = 100,
+        .pass_through = is_set_in_environment("GP_PASS_THROUGH"),
     };
 }
 
@@ -97,9 +98,12 @@ static gp_status check_sizes(const gp_pool_config *config)
         return bad_field("large_bytes", "a power of two from 64 KiB to 64 MiB");
     if (!is_power_of_two_within(config->segment_bytes, 2 * MIB, 1024 * MIB))
         return bad_field("segment_bytes", "a power of two from 2 MiB to 1 GiB");
-    if (config->annotate_memory &&
-        (config->native_pool != NULL || config->capture == GP_CAPTURE_ARENA))
-        return bad_field("annotate_memory", "false with native_pool or GP_CAPTURE_ARENA");
+    if (config->annotate_memory && (config->native_pool != NULL || config->pass_through ||
+                                    config->capture == GP_CAPTURE_ARENA))
+        return bad_field("annotate_memory",
+                         "false with native_pool, pass_through or GP_CAPTURE_ARENA");
+    if (config->guard_bytes % GP_GRANULE_BYTES != 0 || config->guard_bytes > MIB / 16)
+        return bad_field("guard_bytes", "a multiple of 512 up to 64 KiB");
     if (config->l1_depth > 256)
         return bad_field("l1_depth", "1 to 256");
     if (config->l1_refill_percent > 90)
@@ -121,6 +125,10 @@ gp_status gp_pool_config_complete(gp_pool_config *config, const gp_pool_config *
         *config = *given;
     }
     fill_zeros(config);
+    /* These know each block by its own bounds. */
+    if (config->poison || config->guard_bytes > 0 || config->quarantine_bytes > 0 ||
+        config->watch_order)
+        config->pass_through = true;
     gp_status status = check_enums(config);
     if (status == GP_OK)
         status = check_sizes(config);

@@ -40,7 +40,7 @@ static size_t largest_free_span(gp_pool *pool)
     return large > chunk ? large : chunk;
 }
 
-gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status)
+gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status, const char *tried)
 {
     const int native = gp_last_native_error();
     const uint64_t live = gp_stats_live_bytes(pool);
@@ -51,12 +51,11 @@ gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status)
     (void)gp_error_set(
         status,
         "%zu bytes asked; live %llu, cached %llu, reserved %llu, pending %llu, largest free span "
-        "%zu, device free %zu of %zu; tried: own blocks, commons, other streams, flush of all "
-        "thread caches, a wait for pending work, release of free segments, trim, growth%s",
+        "%zu, device free %zu of %zu; tried: %s%s",
         bytes, (unsigned long long)live,
         (unsigned long long)(reserved > live ? reserved - live : 0), (unsigned long long)reserved,
         (unsigned long long)pending_bytes(pool), largest_free_span(pool), free_bytes, total_bytes,
-        pool->config.on_pressure == NULL ? "" : ", the caller's on_pressure");
+        tried, pool->config.on_pressure == NULL ? "" : ", the caller's on_pressure");
     gp_error_set_native(native);
     return status;
 }

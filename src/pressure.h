@@ -26,7 +26,14 @@ static inline bool gp_pressure_is_cause(gp_status status)
  * callback may call gp. False inside of it. What the driver said last is still to be told. */
 bool gp_pressure_relieve(gp_pool *pool, size_t bytes_missing);
 
+/* What was done before an allocation fails: by the ladder of the tiers, and without them. */
+#define GP_PRESSURE_TRIED_ALL                                                                      \
+    "own blocks, commons, other streams, flush of all thread caches, a wait for pending work, "    \
+    "release of free segments, trim, growth"
+#define GP_PRESSURE_TRIED_NATIVE                                                                   \
+    "the native pool, quarantine, release of free segments, trim, a wait for work"
+
 /* Set the text of an allocation that fails for want of memory, and return the status. */
-gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status);
+gp_status gp_pressure_fail(gp_pool *pool, size_t bytes, gp_status status, const char *tried);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "recordings.h"
 #include "thread.h"
 
 enum { RUNNING, FORKED_CHILD, EXITING };
@@ -29,9 +30,13 @@ static void enter_child(void)
  * on purpose: the driver may go first, and then even an event query crashes. */
 static void enter_exit(void)
 {
-    if (atomic_load(&process_state) == RUNNING)
+    const bool was_running = atomic_load(&process_state) == RUNNING;
+    if (was_running)
         atomic_store(&process_state, EXITING);
     gp_process_bump_epoch();
+    /* Their writers are threads, which a library that goes must not leave behind. */
+    if (was_running)
+        gp_recordings_finish_all();
     gp_thread_forget_key();
 }
 

@@ -4,6 +4,7 @@
 
 #include "address_table.h"
 #include "block.h"
+#include "direct.h"
 #include "pool.h"
 #include "stats.h"
 
@@ -118,9 +119,11 @@ static bool order_everything(gp_pool *pool, cudaStream_t *stream)
 
     /* Graphs are replayed on streams that the pool need not know. */
     bool ordered = gp_counter_get(&pool->arenas.bytes) == 0;
-    /* Live, or freed inside a capture and not given back yet. */
+    /* Live, or freed inside a capture and not given back yet; or in use on any stream, and not
+     * taken back by the driver. */
     const bool outstanding =
-        gp_stats_live_bytes(pool) + gp_counter_get(&pool->captured.parked_bytes) > 0;
+        gp_stats_live_bytes(pool) + gp_counter_get(&pool->captured.parked_bytes) > 0 ||
+        gp_direct_table_sum(&pool->direct).native > 0;
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
         ordered = gp_stream_cache_order_after_arrivals(cache, *stream) && ordered;
         ordered = wait_for_cache(cache, outstanding, *stream) && ordered;
@@ -149,13 +152,13 @@ static void end_blocks_of(const gp_backend_ops *ops, const gp_segment_list *segm
 
 static void end_all_blocks(gp_pool *pool, cudaStream_t stream)
 {
-    const gp_backend_ops *ops = pool->backend->ops;
-    if (ops->note_free == NULL)
+    const gp_backend_ops *listener = gp_pool_listener(pool);
+    if (listener == NULL)
         return;
-    end_blocks_of(ops, &pool->large.segments, stream);
-    end_blocks_of(ops, &pool->chunks.segments, stream);
+    end_blocks_of(listener, &pool->large.segments, stream);
+    end_blocks_of(listener, &pool->chunks.segments, stream);
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next) {
-        end_blocks_of(ops, &cache->chunks, stream);
+        end_blocks_of(listener, &cache->chunks, stream);
     }
 }
 
@@ -185,8 +188,10 @@ void gp_release_everything(gp_pool *pool)
 {
     cudaStream_t stream = NULL;
     bool give = order_everything(pool, &stream);
-    if (give)
+    if (give) {
+        gp_direct_release_all(pool, stream);
         end_all_blocks(pool, stream);
+    }
     for (gp_stream_cache *cache = gp_pool_first_stream(pool); cache != NULL; cache = cache->next)
         gp_stream_cache_drop_all(cache);
     drop_segments(pool, &pool->large.segments, give, stream);

@@ -5,6 +5,7 @@
 #include "gp/pool.h"
 #include "address_table.h"
 #include "block.h"
+#include "direct.h"
 #include "error.h"
 #include "pool.h"
 #include "registry.h"
@@ -47,13 +48,20 @@ static gp_status take_plan(gp_pool *pool, cudaStream_t stream, const gp_reserve_
 
 /* Without asking the driver about the stream again, which might fail: nobody else knows the
  * block, so it would stay live for ever. */
+static void give(void *ptr, gp_thread_cache *cache, cudaStream_t stream)
+{
+    gp_block block;
+    if (cache->stream->pool->config.pass_through)
+        (void)gp_direct_give(cache, (uintptr_t)ptr, stream);
+    else if (gp_block_at(ptr, &block) == GP_OK)
+        gp_thread_cache_free_block(cache, block.slot, block.bytes, stream, GP_TIER_L2);
+}
+
 static void free_list(reserved_block *list, gp_thread_cache *cache, cudaStream_t stream)
 {
     while (list != NULL) {
         reserved_block *next = list->next;
-        gp_block block;
-        if (gp_block_at(list->ptr, &block) == GP_OK)
-            gp_thread_cache_free_block(cache, block.slot, block.bytes, stream, GP_TIER_L2);
+        give(list->ptr, cache, stream);
         free(list);
         list = next;
     }

@@ -30,6 +30,8 @@ static const uint32_t gp_sim_cost_ns[GP_SIM_FN_COUNT] = {
     [GP_SIM_FN_MEM_GET_INFO] = 4600,
     [GP_SIM_FN_STREAM_GET_CAPTURE_INFO] = 20, /* not measured: as the id */
     [GP_SIM_FN_STREAM_QUERY] = 141,           /* not measured: as an event's */
+    [GP_SIM_FN_MEMSET] = 1500,                /* not measured, */
+    [GP_SIM_FN_MEMCPY_TO_HOST] = 1500,        /* nor this */
 };
 
 #endif

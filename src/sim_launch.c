@@ -5,9 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+static bool forget_written(gp_sim_machine *machine, const gp_sim_access *accesses, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (accesses[i].writes &&
+            !gp_sim_content_forget(&machine->content, (uintptr_t)accesses[i].base,
+                                   accesses[i].bytes))
+            return false;
+    }
+    return true;
+}
+
 gp_sim_result gp_sim_launch_now(gp_sim_machine *machine, gp_sim_stream *stream,
                                 const gp_sim_access *accesses, size_t count, uint64_t duration_ns)
 {
+    if (!forget_written(machine, accesses, count))
+        return GP_SIM_OUT_OF_MEMORY;
     gp_sim_result result = gp_sim_stream_submit(machine, stream, (gp_sim_task){.ns = duration_ns});
     if (result != GP_SIM_SUCCESS)
         return result;

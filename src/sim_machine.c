@@ -71,6 +71,7 @@ static void machine_free(gp_sim_machine *machine)
     gp_sim_streams_clear(machine);
     gp_sim_gates_clear(machine);
     gp_sim_checker_clear(&machine->checker);
+    gp_sim_content_clear(&machine->content);
     gp_sim_observed_clear(&machine->observed);
     gp_sim_slots_reset();
     free(machine);

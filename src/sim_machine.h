@@ -8,6 +8,7 @@
 #ifndef GP_SRC_SIM_MACHINE_H
 #define GP_SRC_SIM_MACHINE_H
 
+#include "sim_content.h"
 #include "sim_fault.h"
 #include "sim_handles.h"
 #include "sim_hazard.h"
@@ -53,6 +54,7 @@ typedef struct gp_sim_machine {
     struct gp_sim_capture *captures;
 
     gp_sim_checker checker;
+    gp_sim_content content;
     gp_sim_fault faults[GP_SIM_FN_COUNT];
     size_t open_backends; /* instances of the backend: gp_sim_reset() refuses then */
 } gp_sim_machine;

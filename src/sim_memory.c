@@ -110,6 +110,8 @@ gp_sim_result gp_sim_memory_end_block(gp_sim_machine *machine, gp_sim_stream *st
         return result;
 
     gp_sim_hazard_end_block(machine, block, stream);
+    /* Without host memory it stays what it was, as it may. */
+    (void)gp_sim_content_forget(&machine->content, address, block->life.bytes);
     gp_sim_tree_remove(&machine->blocks, &block->life.by_address);
     if (block->pool != NULL)
         gp_sim_pool_give(block->pool, stream, gp_sim_queue_position(&stream->queue),

@@ -148,6 +148,11 @@ static void add_tiers(gp_pool *pool, const gp_thread_counters *sum, gp_pool_stat
     stats->remote_frees = gp_counter_get(&pool->remote_frees);
     stats->shared_waits = gp_counter_get(&pool->shared_waits);
     stats->late_double_frees = gp_counter_get(&pool->twice_freed);
+    stats->overruns = gp_counter_get(&pool->findings.overruns);
+    stats->late_writes = gp_counter_get(&pool->findings.late_writes);
+    stats->unordered_frees = gp_counter_get(&pool->findings.unordered_frees);
+    stats->quarantined_bytes = gp_counter_get(&pool->quarantine.bytes);
+    stats->unchecked_blocks = gp_counter_get(&pool->findings.unchecked);
     stats->captured = gp_counter_get(&pool->captured.calls);
 }
 
@@ -161,6 +166,7 @@ static void add_native(gp_pool *pool, gp_pool_stats *stats)
     stats->stream_waits = gp_counter_get(&pool->fences.waits);
     stats->metadata_bytes += gp_counter_get(&pool->pages.count) * sizeof(gp_page_records);
     stats->metadata_bytes += gp_counter_get(&pool->batches.count) * sizeof(gp_batch);
+    stats->metadata_bytes += gp_counter_get(&pool->direct.count) * sizeof(gp_direct_block);
 
     gp_native_usage usage = {0};
     if (pool->backend->ops->pool_usage(pool->backend, pool->global.native, &usage) == GP_OK) {

@@ -22,7 +22,7 @@
 
 /* A pool that finds enough by squeezing alone does it so many times at most, then grows: each
  * costs every thread its cache. */
-#define SQUEEZE_SHARE 64
+#define SQUEEZE_SHARE 16
 
 static void begin(gp_trace_scope *scope, const gp_supply *supply, gp_trace_kind kind, size_t bytes)
 {
@@ -340,8 +340,9 @@ static gp_status climb(const gp_supply *supply, const gp_fit *fit, gp_span *span
             break;
         status = find_at_last(supply, fit, span, tier);
     }
-    return gp_pressure_is_cause(status) ? gp_pressure_fail(supply->cache->pool, fit->bytes, status)
-                                        : status;
+    return gp_pressure_is_cause(status)
+               ? gp_pressure_fail(supply->cache->pool, fit->bytes, status, GP_PRESSURE_TRIED_ALL)
+               : status;
 }
 
 static gp_status find_in_need(const gp_supply *supply, const gp_fit *fit, gp_span *span,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "address_table.h"
+#include "direct.h"
 #include "error.h"
 #include "pool.h"
 #include "registry.h"
@@ -310,18 +311,29 @@ static bool wait_for_uses(gp_pool *pool, const gp_parked_block *block, cudaStrea
     return true;
 }
 
+/* False if it has to stay parked for now. */
+static bool give_parked(gp_thread_cache *cache, const gp_parked_block *block, cudaStream_t stream)
+{
+    gp_pool *pool = cache->stream->pool;
+    if (pool->config.pass_through)
+        return gp_direct_give_parked(cache, block->slot.base, stream) == GP_OK;
+    if (!wait_for_uses(pool, block, stream))
+        return false;
+    gp_thread_cache_free_block(cache, block->slot, block->bytes, stream, GP_TIER_NONE);
+    return true;
+}
+
 /* What was freed inside a capture of this stream, which is over. */
 static void free_parked(gp_thread_cache *cache, cudaStream_t stream)
 {
     gp_pool *pool = cache->stream->pool;
     gp_parked_block *block;
     while ((block = gp_captured_blocks_unpark(&pool->captured, cache->stream->stream_id)) != NULL) {
-        if (!wait_for_uses(pool, block, stream)) {
+        if (!give_parked(cache, block, stream)) {
             gp_captured_blocks_park_again(&pool->captured, block);
             return;
         }
         gp_trace_mark(&pool->trace, GP_TRACE_UNPARK, block->bytes, cache->stream, stream);
-        gp_thread_cache_free_block(cache, block->slot, block->bytes, stream, GP_TIER_NONE);
         free(block);
     }
 }
@@ -353,6 +365,8 @@ gp_status gp_thread_resolve(gp_pool *pool, cudaStream_t stream, gp_target *targe
     target->cache->handle = stream;
     gp_thread_cache_adapt(target->cache);
     free_parked(target->cache, stream);
+    if (identity.pool->config.pass_through)
+        return GP_OK; /* So that no call is a hit. */
     remember(self,
              &(gp_lookup){
                  .stream = stream,

@@ -268,6 +268,16 @@ static uint32_t batch_size(const gp_thread_cache *cache, uint32_t size_class)
     return blocks < most ? (uint32_t)blocks : most;
 }
 
+/* L2 is dry too: no prefetch before the next miss, and no larger batch when more has come. */
+static void note_dry(gp_thread_cache *cache, gp_bin *bin, uint32_t got)
+{
+    gp_thread_cache_enter_slow(cache);
+    bin->refill_below = 0;
+    if (got == 0)
+        bin->batch /= 2;
+    gp_asymmetric_leave(&cache->side);
+}
+
 static gp_status refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot, bool *found)
 {
     gp_slot slots[GP_BATCH_SLOTS + 1];
@@ -294,7 +304,7 @@ static gp_status refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *sl
         status = gp_stream_cache_take(cache->stream, &request, slots, want, &got);
     *found = got > 0;
     if (got < want)
-        bin->refill_below = 0; /* L2 is dry too: not again before the next miss. */
+        note_dry(cache, bin, got);
     if (got == 0)
         return status;
 

@@ -69,6 +69,29 @@ static gp_status call_pool_reset_peak(void)
     return ops->pool_reset_peak(backend, some_pool);
 }
 
+static gp_status call_fill(void)
+{
+    return ops->fill(backend, &block, 0xff, 8, NULL);
+}
+
+static gp_status call_copy_to_host(void)
+{
+    char host[8];
+    return ops->copy_to_host(backend, host, &block, sizeof(host), NULL);
+}
+
+static gp_status call_host_alloc(void)
+{
+    void *host = NULL;
+    return ops->host_alloc(backend, &host, 8);
+}
+
+static gp_status call_host_free(void)
+{
+    ops->host_free(backend, NULL);
+    return GP_OK;
+}
+
 static gp_status call_event_create(void)
 {
     gp_native_event event = NULL;
@@ -123,6 +146,10 @@ static const struct {
     {call_free, "cuMemFreeAsync", true},
     {call_alloc_plain, "cuMemAlloc_v2", true},
     {call_free_plain, "cuMemFree_v2", true},
+    {call_fill, "cuMemsetD8Async", true},
+    {call_copy_to_host, "cuMemcpyDtoHAsync_v2", true},
+    {call_host_alloc, "cuMemHostAlloc", true},
+    {call_host_free, "cuMemFreeHost", false},
     {call_mem_info, "cuMemGetInfo_v2", true},
     {call_pool_create, "cuMemPoolCreate", true},
     {call_pool_destroy, "cuMemPoolDestroy", true},

@@ -22,6 +22,18 @@ Test(bench_lineup, knows_every_policy_of_gp_and_the_native_pool_by_name)
     cr_assert(eq(sz, lineup.count, 6));
 }
 
+Test(bench_lineup, measures_what_a_recording_costs_only_if_that_is_asked)
+{
+    cr_assert(eq(int, bench_lineup_add(&lineup, "recorded"), BENCH_LINEUP_ADDED));
+    cr_assert(eq(str, (char *)lineup.contenders[0]->name, "recorded"));
+    lineup = (bench_lineup){0};
+
+    bench_lineup_add_all(&lineup);
+
+    for (size_t i = 0; i < lineup.count; i++)
+        cr_assert(ne(str, (char *)lineup.contenders[i]->name, "recorded"));
+}
+
 Test(bench_lineup, takes_nobody_twice)
 {
     cr_assert(eq(int, bench_lineup_add(&lineup, "native"), BENCH_LINEUP_ADDED));

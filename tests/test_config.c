@@ -139,6 +139,9 @@ Test(config, memory_is_annotated_only_where_it_is_gps_own_and_of_no_arena)
     config.native_pool = native;
     FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &config));
     config.native_pool = NULL;
+    config.pass_through = true;
+    FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &config));
+    config.pass_through = false;
     config.capture = GP_CAPTURE_ARENA;
     FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &config));
 

@@ -173,6 +173,24 @@ Test(gp_bench, replay_plays_each_stream_by_a_thread_of_its_own)
     }
 }
 
+Test(gp_bench, replay_plays_each_recorded_thread_by_one_of_its_own)
+{
+    write_text(trace_path, "gp-trace 2\nt_ns,op,id,size,stream,thread\n"
+                           "0,a,1,512,0,7\n0,a,2,4194304,0,8\n0,f,1,0,1,8\n0,f,2,0,1,7\n"
+                           "0,a,3,64,0,9\n0,e,0,5,0,0\n");
+
+    RUN("replay --device sim --threads recorded --kernels --trace '%s' --json -", trace_path);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(2);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert(eq(str, string(i, "threads"), "recorded"));
+        cr_assert(eq(llong, integer(i, "thread_count"), 3));
+        cr_assert(eq(llong, integer(i, "events"), 5));
+        cr_assert(eq(llong, integer(i, "hazards"), 0));
+    }
+}
+
 Test(gp_bench, replay_counts_the_peak_of_live_bytes_in_the_order_of_the_calls)
 {
     RUN("replay --device sim --trace '%s' --json -", trace_path);
@@ -198,6 +216,27 @@ Test(gp_bench, replay_puts_policies_side_by_side)
     cr_assert(eq(llong, integer(1, "native_allocs"), 5));
     cr_assert(eq(llong, integer(1, "native_frees"), 4));
     cr_assert(eq(llong, integer(1, "hazards"), 0));
+}
+
+Test(gp_bench, replay_records_a_pool_as_it_plays)
+{
+    RUN("replay --device sim --policy recorded --passes 1 --trace '%s' --json -", trace_path);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(1);
+    cr_assert(eq(str, string(0, "policy"), "recorded"));
+    cr_assert(eq(llong, integer(0, "hazards"), 0));
+}
+
+Test(gp_bench, warns_of_a_trace_that_lacks_events)
+{
+    write_text(trace_path, "gp-trace 2\nt_ns,op,id,size,stream,thread\n"
+                           "0,a,1,512,0,0\n0,d,0,7,0,0\n0,e,0,2,0,0\n");
+
+    RUN("replay --device sim --trace '%s' --json -", trace_path);
+
+    cr_assert(eq(int, run.exit_code, 0));
+    cr_assert(eq(str, run.errors, "gp-bench: small: 7 events were dropped when it was recorded\n"));
 }
 
 Test(gp_bench, replay_charges_native_calls_in_simulated_time)

@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static void take_symbol(const char *name, void *function)
@@ -133,6 +132,8 @@ Test(gpu_case_driver, pool_of_a_device_that_was_reset_fails_and_goes)
 
 /* ---- the process ends ---- */
 
+enum { ENDED_AS_MEANT = 17 };
+
 static void leave_everything_behind(void)
 {
     gpu_open();
@@ -147,19 +148,12 @@ static void leave_everything_behind(void)
         }
         (void)gpu_alloc(KIB(64), stream);
     }
-    exit(0);
 }
 
-/* C62: main returns with a pool that has cached, pending and live blocks on four streams. */
-Test(gpu_case_driver, process_may_end_with_a_pool_in_use)
+/* C62: main returns with a pool that has cached, pending and live blocks on four streams. The
+ * test's own process is the one that ends: a tool that watches it does not reach into forks. */
+Test(gpu_case_driver, process_may_end_with_a_pool_in_use, .exit_code = ENDED_AS_MEANT)
 {
-    for (int i = 0; i < 5; i++) {
-        int status = 0;
-        pid_t child = fork(); /* CUDA was not used in this process */
-        if (child == 0)
-            leave_everything_behind();
-        cr_assert(eq(int, waitpid(child, &status, 0), child));
-        cr_assert(ne(int, WIFEXITED(status), 0));
-        cr_assert(eq(int, WEXITSTATUS(status), 0));
-    }
+    leave_everything_behind();
+    exit(ENDED_AS_MEANT);
 }

@@ -9,6 +9,14 @@
 
 static program_run run;
 
+/* By itself in each round, and all rounds saw the same machine. */
+static void assert_ceiling_is_its_own(json_t *row)
+{
+    json_t *spread = json_object_get(row, "p99_of_ceiling_spread");
+    cr_assert(eq(dbl, json_number_value(json_object_get(spread, "min")), 1.0));
+    cr_assert(eq(dbl, json_number_value(json_object_get(spread, "max")), 1.0));
+}
+
 static void assert_row(json_t *row, const char *memory, long long threads)
 {
     cr_assert(eq(str, (char *)json_string_value(json_object_get(row, "memory")), (char *)memory));
@@ -18,6 +26,7 @@ static void assert_row(json_t *row, const char *memory, long long threads)
     cr_assert(lt(dbl, 0.0, json_number_value(json_object_get(row, "over_native"))));
     cr_assert(le(dbl, json_number_value(json_object_get(row, "p50_us")),
                  json_number_value(json_object_get(row, "p99_us"))));
+    cr_assert(lt(dbl, 0.0, json_number_value(json_object_get(row, "p99_of_ceiling"))));
     cr_assert(lt(llong, 0, json_integer_value(json_object_get(row, "peak_reserved_bytes"))));
 }
 
@@ -26,7 +35,7 @@ Test(inference_pipeline, compares_four_sources_without_a_hazard)
     static const char *const memories[] = {"preallocated", "gp attached", "gp checked", "native"};
 
     program_execute(&run, INFERENCE_PIPELINE,
-                    "--device sim --threads 1,3 --rounds 1 --round-ms 20 --json -");
+                    "--device sim --threads 1,3 --rounds 2 --round-ms 20 --json -");
 
     cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
     json_t *report = json_loads(run.output, 0, NULL);
@@ -36,6 +45,7 @@ Test(inference_pipeline, compares_four_sources_without_a_hazard)
     cr_assert(eq(sz, json_array_size(rows), 8));
     for (size_t i = 0; i < 8; i++)
         assert_row(json_array_get(rows, i), memories[i % 4], i < 4 ? 1 : 3);
+    assert_ceiling_is_its_own(json_array_get(rows, 0));
     json_decref(report);
 }
 

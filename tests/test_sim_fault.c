@@ -47,6 +47,7 @@ static gp_sim_result call_memory_function(gp_sim_function function)
 {
     size_t free_bytes;
     size_t total_bytes;
+    unsigned char byte;
     void *ptr = NULL;
     switch (function) {
     case GP_SIM_FN_MALLOC:
@@ -54,6 +55,14 @@ static gp_sim_result call_memory_function(gp_sim_function function)
     case GP_SIM_FN_FREE:
         return gp_sim_malloc_async(&ptr, 1, pool, stream) != 0 ? -1
                                                                : gp_sim_free_async(ptr, stream);
+    case GP_SIM_FN_MEMSET:
+        return gp_sim_malloc_async(&ptr, 1, pool, stream) != 0
+                   ? -1
+                   : gp_sim_memset_async(ptr, 1, 1, stream);
+    case GP_SIM_FN_MEMCPY_TO_HOST:
+        return gp_sim_malloc_async(&ptr, 1, pool, stream) != 0
+                   ? -1
+                   : gp_sim_memcpy_to_host_async(&byte, ptr, 1, stream);
     case GP_SIM_FN_MEM_GET_INFO:
         return gp_sim_mem_get_info(&free_bytes, &total_bytes);
     default:

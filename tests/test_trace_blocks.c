@@ -115,6 +115,34 @@ Test(trace_blocks, hears_of_recorded_uses_and_of_the_free_behind_them)
     pool_open_gate(gate);
 }
 
+Test(trace_blocks, hears_of_blocks_that_are_native_allocations_each)
+{
+    gp_pool_config config = pool_config();
+    config.pass_through = true;
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_stream();
+    gp_sim_graph graph = NULL;
+    ear_attach(GP_TRACE_ALL);
+
+    pool_use(1000, stream);
+    void *parked = pool_alloc(KIB(1), stream);
+    SIM(gp_sim_begin_capture(stream, GP_SIM_CAPTURE_GLOBAL));
+    pool_free(parked, stream);
+    SIM(gp_sim_end_capture(stream, &graph));
+    pool_use(KIB(2), stream);
+
+    const gp_trace_block *came = hearer_block(&ear, HEARD_ALLOC, 0);
+    const gp_trace_block *went = hearer_block(&ear, HEARD_FREE, 0);
+    cr_assert(eq(int, (int)came->tier, (int)GP_TIER_NATIVE));
+    cr_assert(eq(sz, came->block_bytes, 1000));
+    cr_assert(eq(ptr, (void *)(uintptr_t)went->address, (void *)(uintptr_t)came->address));
+    cr_assert(eq(int, (int)went->tier, (int)GP_TIER_NATIVE));
+    cr_assert(eq(int, (int)hearer_block(&ear, HEARD_FREE, 1)->tier, (int)GP_TIER_PARKED));
+    cr_assert(eq(sz, hearer_count(&ear, HEARD_FREE), 3));
+    hearer_expect_balance(&ear);
+    SIM(gp_sim_graph_destroy(graph));
+}
+
 /* ---- captures ---- */
 
 Test(trace_blocks, hears_of_the_nodes_of_a_capture_once_and_of_what_is_parked)

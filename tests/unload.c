@@ -5,6 +5,7 @@
  *   closed     every pool is destroyed before the library is unloaded (C62)
  *   open       a pool with cached and pending blocks is left behind (C62)
  *   thread     another thread has used it, lives on, and ends after it is gone (C62, C63)
+ *   recording  a pool is recorded, whose writer is a thread of the library's
  *   copies     the statically linked copy of gp is used beside it (C69)
  */
 #include "gp/gp.h"
@@ -14,6 +15,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,6 +27,7 @@ typedef struct library {
     gp_status (*free)(void *, cudaStream_t);
     void (*config_init)(gp_pool_config *);
     gp_sim_result (*stream_create)(cudaStream_t *, bool);
+    gp_status (*trace_start)(gp_pool *, const char *);
     gp_pool *pool;
     cudaStream_t stream;
 } library;
@@ -57,7 +60,8 @@ static bool load(library *self, const char *file)
            find(self->handle, "gp_alloc_from_pool_async", &self->alloc) &&
            find(self->handle, "gp_free_async", &self->free) &&
            find(self->handle, "gp_pool_config_init", &self->config_init) &&
-           find(self->handle, "gp_sim_stream_create", &self->stream_create);
+           find(self->handle, "gp_sim_stream_create", &self->stream_create) &&
+           find(self->handle, "gp_trace_start", &self->trace_start);
 }
 
 static bool use(library *self)
@@ -92,6 +96,30 @@ static void come_and_go(const char *file, bool destroyed)
             EXPECT(gp.destroy(gp.pool) == GP_OK);
         EXPECT(dlclose(gp.handle) == 0);
     }
+}
+
+/* The last line says that the file is whole. */
+static bool is_complete(const char *path)
+{
+    char line[128] = "";
+    FILE *file = fopen(path, "r");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+    }
+    return file != NULL && fclose(file) == 0 && strstr(line, ",e,") != NULL;
+}
+
+static void leave_a_recording_behind(const char *file)
+{
+    char path[] = "/tmp/gp_unload_XXXXXX";
+    library gp;
+    int made = mkstemp(path);
+    if (!EXPECT(made >= 0 && close(made) == 0) || !load(&gp, file) || !open_pool(&gp))
+        return;
+    EXPECT(gp.trace_start(gp.pool, path) == GP_OK);
+    (void)use(&gp);
+    EXPECT(dlclose(gp.handle) == 0);
+    EXPECT(is_complete(path));
+    (void)unlink(path);
 }
 
 typedef struct guest {
@@ -152,6 +180,8 @@ int main(int argc, char **argv)
         come_and_go(argv[1], mode[0] == 'c');
     else if (strcmp(mode, "thread") == 0)
         leave_a_thread_behind(argv[1]);
+    else if (strcmp(mode, "recording") == 0)
+        leave_a_recording_behind(argv[1]);
     else if (strcmp(mode, "copies") == 0)
         use_two_copies(argv[1]);
     else

@@ -26,6 +26,7 @@
 #include "gp/base.h"
 #include "gp/policy.h"
 #include "gp/pool.h"
+#include "gp/record.h"
 #include "gp/stats.h"
 #include "gp/status.h"
 #include "gp/stream.h"

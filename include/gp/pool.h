@@ -60,6 +60,42 @@ typedef enum gp_capture_mode {
  */
 typedef bool (*gp_pressure_fn)(void *user, gp_pool *pool, size_t bytes_missing);
 
+/** What debug aids can find. */
+typedef enum gp_finding_kind {
+    GP_FINDING_OVERRUN = 0,       /**< Guard bytes of a block were written to. */
+    GP_FINDING_LATE_WRITE = 1,    /**< A block was written to after its free, in quarantine. */
+    GP_FINDING_UNORDERED_FREE = 2 /**< A free is not ordered after the block's allocation. */
+} gp_finding_kind;
+
+/** A fault of the program that a debug aid found: docs/debugging.md. */
+typedef struct gp_finding {
+    gp_finding_kind kind;
+    gp_pool *pool;
+    const void *block;   /**< Device address of the block, */
+    size_t bytes;        /**< and its usable size. */
+    const void *address; /**< The first byte that was written to; else the block. */
+    uint64_t stream_id;  /**< Of the stream that the block was allocated on. */
+    uint64_t freed_on;   /**< Of the stream that it was freed on; 0: it is live. */
+    const char *text;    /**< All of that in English; valid during the call. */
+} gp_finding;
+
+/**
+ * Told of a finding: gp_pool_config.on_finding.
+ *
+ * Called in any call on the pool that is not a hit, by its thread, with no lock of gp's held. It
+ * may call gp, but must not destroy the pool; while the pool is being destroyed, calls on it return
+ * GP_ERR_INVALID_POOL. Other threads may be inside it at the same time.
+ *
+ * @param user     gp_pool_config.finding_user.
+ * @param finding  Valid during the call.
+ */
+typedef void (*gp_finding_fn)(void *user, const gp_finding *finding);
+
+/** What gp_pool_config.poison fills a block with: a NaN in every format of floating-point
+ *  numbers, and -1; and once it is free a huge negative number, or a NaN. */
+#define GP_POISON_FRESH 0xff
+#define GP_POISON_FREED 0xfe
+
 /**
  * How a pool is made. Fill it with gp_pool_config_init(), then change fields.
  *
@@ -120,6 +156,46 @@ typedef struct gp_pool_config {
      *  GP_VISIBLE_ORDER=1, else false. */
     bool visible_order;
 
+    /** Make each allocation one of the native pool, of just the bytes asked for and on the
+     *  caller's stream, and each free one on the stream of the free, so that a tool sees every
+     *  block's bounds and life: Compute Sanitizer's memcheck then finds each access outside of
+     *  one. Nothing is cached; all calls keep their meaning. gp_usable_size() is what was asked
+     *  for. In captures it changes nothing. Slow: docs/debugging.md. Default: true if the
+     *  environment has GP_PASS_THROUGH=1, else false. */
+    bool pass_through;
+
+    /** Fill each block with GP_POISON_FRESH when it is handed out and with GP_POISON_FREED when
+     *  it is freed, as work of the stream of the call: what is read before it was written, or
+     *  after the free, shows. Implies pass_through; in captures it changes nothing. Default
+     *  false. */
+    bool poison;
+
+    /** Put so many bytes of a pattern before and behind each block, and see whether they were
+     *  written to: when the block is freed, and in gp_pool_check() for live ones. What is read
+     *  back is looked at once the device is past it, in a later call on the pool, so that
+     *  no call waits; gp_pool_destroy() waits for it, 100 ms at most. Implies pass_through; in
+     *  captures it changes nothing. A multiple of 512 up to 64 KiB. Default 0: none. */
+    size_t guard_bytes;
+
+    /** Hold the blocks that were freed last back from being used again, up to so many bytes: what
+     *  a program does to them after the free then meets nobody else's data. With poison they are
+     *  looked at when they leave, the first and the last 32 KiB of each, which finds such
+     *  writes. More is held while the device is not past the frees. Memory that is held counts
+     *  as cached; trims and allocations that find no memory let it go. Implies pass_through.
+     *  Default 0: none. */
+    size_t quarantine_bytes;
+
+    /** See whether the device comes to a free on another stream than the allocation's before it
+     *  comes to the allocation: then nothing orders the two, and the memory's next owner may have
+     *  it too early. Only what is seen in passing, in calls on the pool, is found, and nothing that
+     *  is in order is reported. gp_pool_check() does not return these findings. Implies
+     *  pass_through. Default false. */
+    bool watch_order;
+
+    /** Told of what debug aids find. Default NULL: nobody is. */
+    gp_finding_fn on_finding;
+    void *finding_user; /**< Handed to on_finding as it is. Default NULL. */
+
     /** Asked for memory before an allocation of the pool fails with GP_ERR_OUT_OF_MEMORY
      *  or GP_ERR_LIMIT. Not inside a capture, where the native allocator decides. Default
      *  NULL: nobody is. */
@@ -130,7 +206,7 @@ typedef struct gp_pool_config {
      *  memcheck the bounds of each block, as asked for: it then finds accesses between and
      *  behind blocks, those of freed ones, and blocks that were never freed, while gp caches as
      *  ever. Slow, with a tool or without: docs/nsight.md, also for when pass_through is the
-     *  better choice. Not with native_pool, nor with GP_CAPTURE_ARENA. Default: true if the
+     *  better choice. Not with native_pool, pass_through or GP_CAPTURE_ARENA. Default: true if the
      *  environment has GP_ANNOTATE_MEMORY=1, else false. */
     bool annotate_memory;
 
@@ -384,7 +460,8 @@ GP_API GP_NODISCARD gp_status gp_alloc_aligned_from_pool_async(void **ptr, size_
 GP_API GP_NODISCARD gp_status gp_free_async(void *ptr, cudaStream_t stream);
 
 /**
- * Bytes that may be used at @p ptr, which are at least the bytes asked for.
+ * Bytes that may be used at @p ptr, which are at least the bytes asked for, and with
+ * pass_through just those.
  *
  * @param ptr    Start of a live block.
  * @param bytes  [out] Its usable size.
@@ -393,7 +470,7 @@ GP_API GP_NODISCARD gp_status gp_free_async(void *ptr, cudaStream_t stream);
  * @retval GP_ERR_INVALID_ARGUMENT  @p bytes is NULL.
  * @retval GP_ERR_NOT_OWNED, GP_ERR_INTERIOR_POINTER, GP_ERR_DOUBLE_FREE  As
  *         gp_free_async(). A memory node's block is not known here:
- *         GP_ERR_NOT_OWNED.
+ *         GP_ERR_NOT_OWNED; so is one of a pool with pass_through in a forked child.
  *
  * Thread-safe.
  */
@@ -407,7 +484,8 @@ GP_API GP_NODISCARD gp_status gp_usable_size(const void *ptr, size_t *bytes);
  * native pool. Memory whose last use the device has not completed is skipped:
  * call again later. So is what a checked stream (gp/stream.h) that was used much
  * has freed since gp last left an event on it: that goes with a trim after the
- * next call on that stream.
+ * next call on that stream. What is in quarantine goes too, once the device is past
+ * its frees.
  *
  * @param pool               The pool.
  * @param min_bytes_to_keep  Reserved bytes to keep at least; 0 gives back all.

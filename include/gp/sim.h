@@ -6,8 +6,8 @@
  * It stands in for the CUDA driver where there is no GPU, so that gp and
  * pipelines built on gp can be tested anywhere. One machine per process, made
  * with default settings on first use or by gp_sim_reset(). A device has no real
- * memory: addresses are never dereferenced, contents do not exist. What it
- * tracks is *who touches which bytes when*.
+ * memory: addresses are never dereferenced. What it tracks is *who touches which
+ * bytes when*; of contents it knows what gp_sim_memset_async() filled.
  *
  * Native calls here mirror the CUDA driver API and return its codes (CUresult):
  * 0 success, 1 invalid value, 2 out of memory, 4 deinitialized, 101 invalid
@@ -191,6 +191,16 @@ GP_API gp_sim_result gp_sim_malloc_async(void **ptr, size_t bytes, cudaMemPool_t
  *  memory that is no graph's, and the capture goes on. */
 GP_API gp_sim_result gp_sim_free_async(void *ptr, cudaStream_t stream);
 
+/** Fill memory in stream order, as cuMemsetD8Async: work that writes. The bytes read
+ *  as @p value until a launch writes to them, or they are freed; all else reads as 0.
+ *  801 while capturing. */
+GP_API gp_sim_result gp_sim_memset_async(void *ptr, unsigned char value, size_t bytes,
+                                         cudaStream_t stream);
+/** Copy memory to the host in stream order, as cuMemcpyDtoHAsync: work that reads. The
+ *  bytes are in @p host once that is complete. 801 while capturing. */
+GP_API gp_sim_result gp_sim_memcpy_to_host_async(void *host, const void *ptr, size_t bytes,
+                                                 cudaStream_t stream);
+
 /** Free and total bytes of the current device. */
 GP_API gp_sim_result gp_sim_mem_get_info(size_t *free_bytes, size_t *total_bytes);
 
@@ -254,6 +264,8 @@ typedef enum gp_sim_function {
     GP_SIM_FN_STREAM_QUERY,
     GP_SIM_FN_DEVICE_SYNCHRONIZE,
     GP_SIM_FN_STREAM_GET_CAPTURE_INFO,
+    GP_SIM_FN_MEMSET,
+    GP_SIM_FN_MEMCPY_TO_HOST,
     GP_SIM_FN_COUNT
 } gp_sim_function;
 

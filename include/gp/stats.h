@@ -18,7 +18,8 @@ extern "C" {
  *     reserved_bytes = live_bytes + cached_bytes
  *
  * whenever no call is in progress. Hits follow from requests: a request that is
- * not a miss of a tier is a hit there.
+ * not a miss of a tier is a hit there. In a pool with gp_pool_config.pass_through
+ * sizes are as asked for, and every request is a miss of all tiers.
  */
 typedef struct gp_pool_stats {
     uint32_t struct_bytes; /**< sizeof(gp_pool_stats); set by the caller. */
@@ -50,9 +51,15 @@ typedef struct gp_pool_stats {
     /** Second frees of a block, in the same moment as the first, that were accepted and
      *  noticed later: see gp_free_async(). */
     uint64_t late_double_frees;
-    uint64_t captured;      /**< Allocations and frees that became part of a capture. */
-    uint64_t failures;      /**< Allocations that failed. */
-    uint64_t native_allocs; /**< Calls to the native pool. */
+    uint64_t quarantined_bytes; /**< Of the cached bytes, those in quarantine. */
+    uint64_t overruns;         /**< Blocks whose guard bytes were found written to: at each look. */
+    uint64_t late_writes;      /**< Blocks that were found written to after their free. */
+    uint64_t unordered_frees;  /**< Frees that were seen not to be ordered after the allocation. */
+    uint64_t unchecked_blocks; /**< Blocks that a debug aid could not look at, for want of host
+                                    memory or because a native call failed. */
+    uint64_t captured;         /**< Allocations and frees that became part of a capture. */
+    uint64_t failures;         /**< Allocations that failed. */
+    uint64_t native_allocs;    /**< Calls to the native pool. */
     uint64_t native_frees;
     uint64_t native_trims;
     uint64_t event_records;
@@ -106,6 +113,10 @@ GP_API GP_NODISCARD gp_status gp_pool_reset_peak(gp_pool *pool);
  * @retval GP_OK               All hold.
  * @retval GP_ERR_INVALID_POOL NULL or destroyed.
  * @retval GP_ERR_INTERNAL     An invariant is broken, and gp_last_error() names it.
+ * @retval GP_ERR_CORRUPTED    All hold, but a debug aid found that the program wrote where
+ *                             it must not, since the last call; gp_last_error() has the
+ *                             first finding (gp_pool_config.guard_bytes,
+ *                             quarantine_bytes).
  * @retval GP_ERR_WRONG_PROCESS, GP_ERR_SHUTDOWN  See gp/status.h.
  */
 GP_API GP_NODISCARD gp_status gp_pool_check(gp_pool *pool);

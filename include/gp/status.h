@@ -46,6 +46,8 @@ typedef enum gp_status {
     GP_ERR_SHUTDOWN = 18,           /**< The process or the driver is shutting down. */
     GP_ERR_CUDA = 19,               /**< Any other native error: gp_last_native_error(). */
     GP_ERR_INTERNAL = 20,           /**< An invariant of gp's own is broken: please report it. */
+    GP_ERR_CORRUPTED = 21,          /**< The program wrote where it must not: gp_pool_check(). */
+    GP_ERR_IO = 22,                 /**< A file cannot be opened or written. */
 
     GP_STATUS_COUNT
 } gp_status;

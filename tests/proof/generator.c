@@ -83,6 +83,21 @@ static void choose_pool(uint64_t *random, proof_plan *plan)
         pool->max_bytes = plan->machine.device_bytes / 2;
 }
 
+/* By the seed, and not by what is drawn: a program is the same with and without. */
+static void choose_aids(const proof_limits *limits, proof_plan *plan)
+{
+    gp_pool_config *pool = &plan->pool;
+    pool->pass_through = limits->passes_through || limits->with_aids;
+    if (!limits->with_aids)
+        return;
+    pool->poison = (plan->seed & 1) != 0;
+    if ((plan->seed & 2) != 0)
+        pool->guard_bytes = (size_t)512 << (plan->seed >> 2 & 3);
+    pool->watch_order = (plan->seed & 256) != 0;
+    if ((plan->seed & 16) != 0)
+        pool->quarantine_bytes = KIB(64) << (plan->seed >> 5 & 7);
+}
+
 /* ---- the mood ---- */
 
 static unsigned weigh(uint64_t *random, unsigned base)
@@ -222,6 +237,7 @@ bool proof_generate(uint64_t seed, const proof_limits *limits, proof_plan *plan)
     *plan = (proof_plan){.seed = seed};
     choose_machine(&random, limits, plan);
     choose_pool(&random, plan);
+    choose_aids(limits, plan);
     const mood chosen = choose_mood(&random, limits, plan);
 
     size_t count =

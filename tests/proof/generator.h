@@ -29,7 +29,9 @@ typedef struct proof_limits {
     bool without_hazards; /* the checker stays off, for speed */
     bool without_faults;  /* no native call fails */
     bool without_captures;
-    bool in_crowd; /* only what a thread may do while others are at it */
+    bool passes_through; /* the pools do */
+    bool with_aids;      /* the same, and they look for faults of the program, which has none */
+    bool in_crowd;       /* only what a thread may do while others are at it */
 } proof_limits;
 
 /* The plan's steps are the caller's; free them with proof_plan_clear(). False without memory. */

@@ -106,6 +106,8 @@ void proof_judge_counts(proof_world *world, unsigned pool)
                    pool, (unsigned long long)stats.live_bytes,
                    (unsigned long long)stats.live_blocks, (unsigned long long)of->live_bytes,
                    (unsigned long long)of->live_blocks);
+    else if (stats.overruns + stats.late_writes + stats.unordered_frees != 0)
+        proof_fail(world, "pool %u: debug aids found what is not there", pool);
     else if (stats.reserved_bytes != stats.live_bytes + stats.cached_bytes)
         proof_fail(world, "pool %u: reserved %llu is not live %llu and cached %llu", pool,
                    (unsigned long long)stats.reserved_bytes, (unsigned long long)stats.live_bytes,

@@ -31,11 +31,14 @@ static void print_plan(const proof_plan *plan)
 {
     (void)printf(
         "  device %zu MiB, %s clock; share mode %d, large above %zu, L1 %zu bytes deep %u, "
-        "alignment %zu%s\n",
+        "alignment %zu%s%s%s%s%s\n",
         plan->machine.device_bytes >> 20,
         plan->machine.clock == GP_SIM_CLOCK_MANUAL ? "manual" : "virtual", (int)plan->pool.share,
         plan->pool.large_bytes, plan->pool.l1_bytes, (unsigned)plan->pool.l1_depth,
-        plan->pool.alignment, plan->pool.visible_order ? ", visible order" : "");
+        plan->pool.alignment, plan->pool.visible_order ? ", visible order" : "",
+        plan->pool.pass_through ? ", pass-through" : "", plan->pool.poison ? ", poison" : "",
+        plan->pool.guard_bytes > 0 ? ", guards" : "",
+        plan->pool.quarantine_bytes > 0 ? ", quarantine" : "");
     for (size_t i = 0; i < plan->count; i++) {
         char text[200];
         proof_step_describe(&plan->steps[i], text, sizeof(text));
@@ -123,7 +126,7 @@ static int run_all(void)
 
 /* ---- options ---- */
 
-enum { NO_HAZARDS = 256, NO_FAULTS, NO_CAPTURES, EXPECT_FAILURE, CROWD };
+enum { NO_HAZARDS = 256, NO_FAULTS, NO_CAPTURES, EXPECT_FAILURE, CROWD, PASS_THROUGH, AIDS };
 
 static const struct argp_option option_list[] = {
     {"operations", 'n', "N", 0, "Steps that do something, of all programs together (1000000)", 0},
@@ -133,6 +136,8 @@ static const struct argp_option option_list[] = {
     {"steps", 'l', "N", 0, "Most steps of a program (4000)", 0},
     {"standin", 'c', NULL, 0, "On gp's CUDA backend, over the stand-in for libcuda.so.1", 0},
     {"crowd", CROWD, NULL, 0, "Threads run freely, each a program of its own", 0},
+    {"pass-through", PASS_THROUGH, NULL, 0, "Each allocation is a native one", 0},
+    {"aids", AIDS, NULL, 0, "The same, with debug aids that have nothing to find", 0},
     {"no-hazards", NO_HAZARDS, NULL, 0, "Leave the hazard checker off", 0},
     {"no-faults", NO_FAULTS, NULL, 0, "Let no native call fail", 0},
     {"no-captures", NO_CAPTURES, NULL, 0, "Capture nothing", 0},
@@ -174,6 +179,12 @@ static error_t parse(int key, char *text, struct argp_state *state)
     case CROWD:
         chosen.in_crowd = true;
         chosen.limits.in_crowd = true;
+        return 0;
+    case PASS_THROUGH:
+        chosen.limits.passes_through = true;
+        return 0;
+    case AIDS:
+        chosen.limits.with_aids = true;
         return 0;
     case EXPECT_FAILURE:
         chosen.expects_failure = true;

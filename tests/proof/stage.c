@@ -143,5 +143,7 @@ void proof_stage_clear(proof_world *world)
 void proof_stage_close(proof_world *world)
 {
     close_events(world);
+    /* What the ends of the pools queued themselves. */
+    world->device->advance((uint64_t)1000000000);
     proof_judge_end(world);
 }

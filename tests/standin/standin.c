@@ -10,8 +10,10 @@
 #include "export.h"
 #include "proof/device.h"
 #include "sim_memory.h"
+#include "sim_result.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_special(cudaStream_t stream)
@@ -323,4 +325,36 @@ STANDIN_EXPORT(int, cuMemFreeAsync, (gp_cu_address address, cudaStream_t stream)
 {
     NEED_CONTEXT();
     return gp_sim_free_async((void *)(uintptr_t)address, stream);
+}
+
+STANDIN_EXPORT(int, cuMemsetD8Async,
+               (gp_cu_address address, unsigned char value, size_t bytes, cudaStream_t stream))
+{
+    NEED_CONTEXT();
+    return gp_sim_memset_async((void *)(uintptr_t)address, value, bytes, stream);
+}
+
+STANDIN_EXPORT(int, cuMemcpyDtoHAsync_v2,
+               (void *host, gp_cu_address address, size_t bytes, cudaStream_t stream))
+{
+    NEED_CONTEXT();
+    return gp_sim_memcpy_to_host_async(host, (void *)(uintptr_t)address, bytes, stream);
+}
+
+STANDIN_EXPORT(int, cuMemHostAlloc, (void **host, size_t bytes, unsigned flags))
+{
+    (void)flags;
+    NEED_CONTEXT();
+    void *made = malloc(bytes);
+    if (made == NULL)
+        return GP_SIM_OUT_OF_MEMORY;
+    *host = made;
+    return GP_CU_SUCCESS;
+}
+
+STANDIN_EXPORT(int, cuMemFreeHost, (void *host))
+{
+    NEED_CONTEXT();
+    free(host);
+    return GP_CU_SUCCESS;
 }
