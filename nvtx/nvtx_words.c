@@ -76,6 +76,7 @@ static const word free_words[GP_TIER_COUNT] = {
     [GP_TIER_L1] = {"free.l1", GP_NVTX_L1, true},
     [GP_TIER_L2] = {"free.l2", GP_NVTX_L2, true},
     [GP_TIER_WAITED] = {"free.waited", GP_NVTX_WAIT, true},
+    [GP_TIER_NATIVE] = {"free.native", GP_NVTX_NATIVE, true},
     [GP_TIER_NODE] = {"free.node", GP_NVTX_CAPTURE, true},
     [GP_TIER_ARENA] = {"free.arena", GP_NVTX_CAPTURE, true},
     [GP_TIER_PARKED] = {"free.parked", GP_NVTX_CAPTURE, true},

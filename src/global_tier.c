@@ -82,7 +82,7 @@ static bool takes_plain(const gp_global_tier *tier)
     return tier->is_plain && tier->backend->ops->alloc_plain != NULL;
 }
 
-static gp_status call_alloc(gp_global_tier *tier, void **native, size_t bytes, cudaStream_t stream)
+static gp_status take_native(gp_global_tier *tier, void **native, size_t bytes, cudaStream_t stream)
 {
     const gp_backend_ops *ops = tier->backend->ops;
     return takes_plain(tier) ? ops->alloc_plain(tier->backend, native, bytes)
@@ -90,7 +90,7 @@ static gp_status call_alloc(gp_global_tier *tier, void **native, size_t bytes, c
 }
 
 /* Plain memory goes back at once, so only after what gp's own stream waits for. */
-static gp_status call_free(gp_global_tier *tier, void *native, cudaStream_t stream)
+static gp_status give_native(gp_global_tier *tier, void *native, cudaStream_t stream)
 {
     const gp_backend_ops *ops = tier->backend->ops;
     if (!takes_plain(tier))
@@ -98,6 +98,26 @@ static gp_status call_free(gp_global_tier *tier, void *native, cudaStream_t stre
     if (!gp_global_tier_wait(tier, stream))
         return gp_error_set(GP_ERR_BUSY, "the device is not past all uses of the memory");
     return ops->free_plain(tier->backend, native);
+}
+
+static gp_status call_alloc(gp_global_tier *tier, void **native, size_t bytes, cudaStream_t stream)
+{
+    gp_trace_scope scope;
+    (void)gp_counter_add_shared(&tier->allocs, 1);
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_ALLOC, bytes);
+    gp_status status = take_native(tier, native, bytes, stream);
+    gp_trace_end(&scope);
+    return status;
+}
+
+static gp_status call_free(gp_global_tier *tier, void *native, size_t bytes, cudaStream_t stream)
+{
+    gp_trace_scope scope;
+    (void)gp_counter_add_shared(&tier->frees, 1);
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_FREE, bytes);
+    gp_status status = give_native(tier, native, stream);
+    gp_trace_end(&scope);
+    return status;
 }
 
 static gp_status refuse_past_limit(const gp_global_tier *tier, size_t bytes)
@@ -113,11 +133,7 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
         return refuse_past_limit(tier, bytes);
 
     void *native = NULL;
-    gp_trace_scope scope;
-    (void)gp_counter_add_shared(&tier->allocs, 1);
-    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_ALLOC, bytes);
     gp_status status = call_alloc(tier, &native, bytes, stream);
-    gp_trace_end(&scope);
     if (status != GP_OK)
         return status;
     gp_trace_take_segment(tier->trace, native, bytes);
@@ -133,12 +149,8 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
 /* The segment has no memory any more once that succeeds. */
 static gp_status native_free(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
 {
-    gp_trace_scope scope;
-    (void)gp_counter_add_shared(&tier->frees, 1);
     gp_trace_give_segment(tier->trace, segment->native, segment->native_bytes);
-    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_FREE, segment->native_bytes);
-    gp_status status = call_free(tier, segment->native, stream);
-    gp_trace_end(&scope);
+    gp_status status = call_free(tier, segment->native, segment->native_bytes, stream);
     if (status == GP_OK)
         segment->native = NULL;
     else
@@ -221,12 +233,10 @@ gp_status gp_global_tier_take_block(gp_global_tier *tier, size_t bytes, cudaStre
 {
     const uint64_t reserved = gp_counter_add_shared(&tier->reserved, bytes);
     gp_status status = GP_OK;
-    if (reserved > tier->max_bytes) {
+    if (reserved > tier->max_bytes)
         status = refuse_past_limit(tier, bytes);
-    } else {
-        (void)gp_counter_add_shared(&tier->allocs, 1);
-        status = tier->backend->ops->alloc(tier->backend, native, bytes, tier->native, stream);
-    }
+    else
+        status = call_alloc(tier, native, bytes, stream);
     if (status == GP_OK)
         raise_highs(tier, reserved);
     else
@@ -237,8 +247,7 @@ gp_status gp_global_tier_take_block(gp_global_tier *tier, size_t bytes, cudaStre
 gp_status gp_global_tier_give_block(gp_global_tier *tier, void *native, size_t bytes,
                                     cudaStream_t stream)
 {
-    (void)gp_counter_add_shared(&tier->frees, 1);
-    gp_status status = tier->backend->ops->free(tier->backend, native, stream);
+    gp_status status = call_free(tier, native, bytes, stream);
     if (status == GP_ERR_SHUTDOWN)
         status = GP_OK; /* A driver that is gone took the memory with it. */
     if (status == GP_OK)

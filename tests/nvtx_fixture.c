@@ -32,6 +32,7 @@ static const struct {
     {"free.l1", "L1"},
     {"free.l2", "L2"},
     {"free.waited", "wait"},
+    {"free.native", "native"},
     {"free.node", "capture"},
     {"free.arena", "capture"},
     {"free.parked", "capture"},

@@ -88,6 +88,22 @@ Test(nvtx_blocks, names_the_tier_that_served)
     (void)nvtx_said("alloc.shared");
 }
 
+Test(nvtx_blocks, tells_of_blocks_that_are_native_allocations_each)
+{
+    gp_pool_config config = nvtx_config(GP_TRACE_ALL);
+    config.pass_through = true;
+    pool_reopen(NULL, &config);
+
+    pool_use(1000, pool_stream());
+
+    cr_assert(eq(u64, field(nvtx_said("alloc.native"), "block_bytes"), 1000));
+    cr_assert(eq(u64, field(nvtx_said("free.native"), "bytes"), 1000));
+    nvtx_expect_value("native.alloc", 1000);
+    nvtx_expect_value("native.free", 1000);
+    nvtx_expect_inside("native.alloc", "alloc");
+    nvtx_expect_inside("native.free", "free");
+}
+
 Test(nvtx_blocks, names_where_a_freed_block_goes_and_what_is_used)
 {
     nvtx_reopen(GP_TRACE_ALL);

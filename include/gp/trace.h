@@ -57,7 +57,8 @@ typedef enum gp_tier {
     GP_TIER_SHARED = 3, /**< The commons, or another stream's idle memory. */
     GP_TIER_WAITED = 4, /**< The same, behind a wait that was queued on the stream; a free: behind
                              the fences of its recorded uses. */
-    GP_TIER_NATIVE = 5, /**< The pool grew for it. */
+    GP_TIER_NATIVE = 5, /**< The pool grew for it; or the block is a native allocation by itself
+                             (gp_pool_config.pass_through), and so is its free. */
     GP_TIER_NODE = 6,   /**< A memory node of a captured graph. */
     GP_TIER_ARENA = 7,  /**< The arena of a capture (gp/arena.h). */
     GP_TIER_PARKED = 8, /**< A free inside a capture, which waits for its end. */
