@@ -22,7 +22,7 @@ option(GP_BENCH_PEERS "Build the peers of gp-bench that need C++ or CUDA, as far
     ${gp_is_top_level})
 option(GP_BUILD_EXAMPLES "Build the examples" ${gp_is_top_level})
 option(GP_FUZZ "Build the fuzz targets, with clang" OFF)
-option(GP_NVTX "Emit NVTX ranges from the trace sink" OFF)
+option(GP_NVTX "Show pools in NVIDIA's tools by NVTX, if its headers are found" ON)
 option(GP_WERROR "Turn warnings into errors" OFF)
 
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")

@@ -10,6 +10,13 @@ if(GP_SANITIZE)
 else()
     set(sanitize none)
 endif()
+if(gp_has_nvtx)
+    set(nvtx "headers in ${GP_NVTX_INCLUDE_DIR}")
+elseif(GP_NVTX)
+    set(nvtx "off, no headers of NVTX 3.2 or later found")
+else()
+    set(nvtx "off")
+endif()
 if(BUILD_SHARED_LIBS)
     set(libraries "shared and static")
 else()
@@ -24,6 +31,6 @@ message(STATUS "gp ${PROJECT_VERSION}
      tests:      ${GP_BUILD_TESTS}
      bench:      ${GP_BUILD_BENCH}
      examples:   ${GP_BUILD_EXAMPLES}
-     NVTX:       ${GP_NVTX}
+     NVTX:       ${nvtx}
      checks:     ${GP_CHECKS}
      sanitizers: ${sanitize}")

@@ -85,6 +85,12 @@ typedef struct gp_backend_ops {
                        cudaStream_t stream);
     gp_status (*free)(gp_backend *backend, void *ptr, cudaStream_t stream);
 
+    /* Optional: memory of no pool, ordered on no stream, as tools can be told the parts of. Any
+     * stream may use it at once; the free is for memory that the device is past. NULL where
+     * there is no such memory; the native pool's takes its place. */
+    gp_status (*alloc_plain)(gp_backend *backend, void **ptr, size_t bytes);
+    gp_status (*free_plain)(gp_backend *backend, void *ptr);
+
     /* Stream-ordered, for debug aids. Never called on a capturing stream. The copy's host memory is
      * of host_alloc(), so that the call does not wait for the stream. */
     gp_status (*fill)(gp_backend *backend, void *ptr, unsigned char value, size_t bytes,

@@ -322,6 +322,31 @@ static gp_status cuda_free(gp_backend *backend, void *ptr, cudaStream_t stream)
     return leave(&frame, result, "cuMemFreeAsync");
 }
 
+static gp_status cuda_alloc_plain(gp_backend *backend, void **ptr, size_t bytes)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+
+    gp_cu_address address = 0;
+    int result = gp_cuda.alloc(&address, bytes);
+    status = leave(&frame, result, "cuMemAlloc");
+    if (status == GP_OK)
+        *ptr = (void *)(uintptr_t)address;
+    return status;
+}
+
+static gp_status cuda_free_plain(gp_backend *backend, void *ptr)
+{
+    gp_cuda_frame frame;
+    gp_status status = enter(backend, &frame);
+    if (status != GP_OK)
+        return status;
+    int result = gp_cuda.free((uintptr_t)ptr);
+    return leave(&frame, result, "cuMemFree");
+}
+
 static gp_status cuda_fill(gp_backend *backend, void *ptr, unsigned char value, size_t bytes,
                            cudaStream_t stream)
 {
@@ -606,6 +631,8 @@ const gp_backend_ops *gp_backend_cuda(void)
         .pool_usage = cuda_pool_usage,
         .pool_reset_peak = cuda_pool_reset_peak,
         .alloc = cuda_alloc,
+        .alloc_plain = cuda_alloc_plain,
+        .free_plain = cuda_free_plain,
         .free = cuda_free,
         .fill = cuda_fill,
         .copy_to_host = cuda_copy_to_host,

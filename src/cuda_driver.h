@@ -101,6 +101,8 @@ typedef struct gp_cu_pool_props {
     ENTRY(stream_query, "cuStreamQuery", "", 2000, (cudaStream_t stream))                          \
     ENTRY(stream_synchronize, "cuStreamSynchronize", "", 2000, (cudaStream_t stream))              \
     ENTRY(mem_get_info, "cuMemGetInfo", "_v2", 3020, (size_t * free_bytes, size_t * total_bytes))  \
+    ENTRY(alloc, "cuMemAlloc", "_v2", 3020, (gp_cu_address * address, size_t bytes))               \
+    ENTRY(free, "cuMemFree", "_v2", 3020, (gp_cu_address address))                                 \
     ENTRY(pool_create, "cuMemPoolCreate", "", 11020,                                               \
           (cudaMemPool_t * pool, const gp_cu_pool_props *props))                                   \
     ENTRY(pool_destroy, "cuMemPoolDestroy", "", 11020, (cudaMemPool_t pool))                       \

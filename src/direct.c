@@ -361,8 +361,14 @@ gp_status gp_direct_free(gp_pool *pool, void *ptr, cudaStream_t stream)
         status = gp_thread_target(pool, stream, &target);
     if (status != GP_OK)
         return status;
-    return target.cache == NULL ? park(pool, block.base, stream)
-                                : gp_direct_give(target.cache, block.base, stream);
+    if (target.cache == NULL)
+        return park(pool, block.base, stream);
+    gp_trace_scope scope;
+    gp_trace_begin_on(&scope, &pool->trace, GP_TRACE_FREE, block.bytes, target.cache->stream,
+                      stream);
+    status = gp_direct_give(target.cache, block.base, stream);
+    gp_trace_end(&scope);
+    return status;
 }
 
 /* ---- the end ------------------------------------------------------------------------------- */

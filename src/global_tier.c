@@ -34,6 +34,7 @@ gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, gp_trac
     tier->owns_native = config->native_pool == NULL;
     tier->native = config->native_pool;
     tier->follows_others = config->visible_order;
+    tier->is_plain = config->annotate_memory;
     tier->least_step = config->segment_bytes;
     tier->most_step = config->growth_bytes;
     gp_counter_set(&tier->step, tier->least_step);
@@ -126,6 +127,49 @@ void gp_global_tier_note_release(gp_global_tier *tier)
 
 /* ---- segments ---------------------------------------------------------------- */
 
+static bool takes_plain(const gp_global_tier *tier)
+{
+    return tier->is_plain && tier->backend->ops->alloc_plain != NULL;
+}
+
+static gp_status take_native(gp_global_tier *tier, void **native, size_t bytes, cudaStream_t stream)
+{
+    const gp_backend_ops *ops = tier->backend->ops;
+    return takes_plain(tier) ? ops->alloc_plain(tier->backend, native, bytes)
+                             : ops->alloc(tier->backend, native, bytes, tier->native, stream);
+}
+
+/* Plain memory goes back at once, so only after what gp's own stream waits for. */
+static gp_status give_native(gp_global_tier *tier, void *native, cudaStream_t stream)
+{
+    const gp_backend_ops *ops = tier->backend->ops;
+    if (!takes_plain(tier))
+        return ops->free(tier->backend, native, stream);
+    if (!gp_global_tier_wait(tier, stream))
+        return gp_error_set(GP_ERR_BUSY, "the device is not past all uses of the memory");
+    return ops->free_plain(tier->backend, native);
+}
+
+static gp_status call_alloc(gp_global_tier *tier, void **native, size_t bytes, cudaStream_t stream)
+{
+    gp_trace_scope scope;
+    (void)gp_counter_add_shared(&tier->allocs, 1);
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_ALLOC, bytes);
+    gp_status status = take_native(tier, native, bytes, stream);
+    gp_trace_end(&scope);
+    return status;
+}
+
+static gp_status call_free(gp_global_tier *tier, void *native, size_t bytes, cudaStream_t stream)
+{
+    gp_trace_scope scope;
+    (void)gp_counter_add_shared(&tier->frees, 1);
+    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_FREE, bytes);
+    gp_status status = give_native(tier, native, stream);
+    gp_trace_end(&scope);
+    return status;
+}
+
 static gp_status refuse_past_limit(const gp_global_tier *tier, size_t bytes)
 {
     return gp_error_set(GP_ERR_LIMIT, "%zu bytes more would pass the pool's limit of %zu", bytes,
@@ -151,13 +195,10 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
         return status;
 
     void *native = NULL;
-    gp_trace_scope scope;
-    (void)gp_counter_add_shared(&tier->allocs, 1);
-    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_ALLOC, bytes);
-    status = tier->backend->ops->alloc(tier->backend, &native, bytes, tier->native, stream);
-    gp_trace_end(&scope);
+    status = call_alloc(tier, &native, bytes, stream);
     if (status != GP_OK)
         return status;
+    gp_trace_take_segment(tier->trace, native, bytes);
 
     segment->native = native;
     segment->native_bytes = bytes;
@@ -170,13 +211,12 @@ static gp_status native_alloc(gp_global_tier *tier, size_t bytes, cudaStream_t s
 /* The segment has no memory any more once that succeeds. */
 static gp_status native_free(gp_global_tier *tier, gp_segment *segment, cudaStream_t stream)
 {
-    gp_trace_scope scope;
-    (void)gp_counter_add_shared(&tier->frees, 1);
-    gp_trace_begin(&scope, tier->trace, GP_TRACE_NATIVE_FREE, segment->native_bytes);
-    gp_status status = tier->backend->ops->free(tier->backend, segment->native, stream);
-    gp_trace_end(&scope);
+    gp_trace_give_segment(tier->trace, segment->native, segment->native_bytes);
+    gp_status status = call_free(tier, segment->native, segment->native_bytes, stream);
     if (status == GP_OK)
         segment->native = NULL;
+    else
+        gp_trace_take_segment(tier->trace, segment->native, segment->native_bytes);
     return status;
 }
 
@@ -255,12 +295,10 @@ gp_status gp_global_tier_take_block(gp_global_tier *tier, size_t bytes, cudaStre
 {
     const uint64_t reserved = gp_counter_add_shared(&tier->reserved, bytes);
     gp_status status = GP_OK;
-    if (reserved > tier->limits.max_bytes) {
+    if (reserved > tier->limits.max_bytes)
         status = refuse_past_limit(tier, bytes);
-    } else {
-        (void)gp_counter_add_shared(&tier->allocs, 1);
-        status = tier->backend->ops->alloc(tier->backend, native, bytes, tier->native, stream);
-    }
+    else
+        status = call_alloc(tier, native, bytes, stream);
     if (status == GP_OK)
         raise_highs(tier, reserved);
     else
@@ -271,8 +309,7 @@ gp_status gp_global_tier_take_block(gp_global_tier *tier, size_t bytes, cudaStre
 gp_status gp_global_tier_give_block(gp_global_tier *tier, void *native, size_t bytes,
                                     cudaStream_t stream)
 {
-    (void)gp_counter_add_shared(&tier->frees, 1);
-    gp_status status = tier->backend->ops->free(tier->backend, native, stream);
+    gp_status status = call_free(tier, native, bytes, stream);
     if (status == GP_ERR_SHUTDOWN)
         status = GP_OK; /* A driver that is gone took the memory with it. */
     if (status == GP_OK)
@@ -342,17 +379,25 @@ static gp_status make_own_stream(gp_global_tier *tier)
         tier->has_own_stream = true;
     }
     gp_mutex_unlock(&tier->own_stream_lock, GP_RANK_ALONE);
-    if (!mine)
+    if (mine)
+        gp_trace_name(tier->trace, stream, 0, GP_TRACE_OWN_STREAM);
+    else
         tier->backend->ops->stream_destroy(tier->backend, stream);
     return GP_OK;
 }
 
-gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
+bool gp_global_tier_has_own_stream(gp_global_tier *tier, cudaStream_t *stream)
 {
     gp_mutex_lock(&tier->own_stream_lock, GP_RANK_ALONE);
-    bool ready = tier->has_own_stream;
+    const bool ready = tier->has_own_stream;
+    *stream = tier->own_stream;
     gp_mutex_unlock(&tier->own_stream_lock, GP_RANK_ALONE);
-    if (!ready) {
+    return ready;
+}
+
+gp_status gp_global_tier_own_stream(gp_global_tier *tier, cudaStream_t *stream)
+{
+    if (!gp_global_tier_has_own_stream(tier, stream)) {
         gp_status status = make_own_stream(tier);
         if (status != GP_OK)
             return status;

@@ -17,6 +17,7 @@ typedef struct gp_global_tier {
     gp_trace *trace;
     cudaMemPool_t native;
     bool owns_native;
+    bool is_plain; /* Memory is taken past the native pool: gp_pool_config.annotate_memory. */
     gp_limits limits;
     gp_counter reserved;
     gp_counter reserved_high;      /* Since the last reset, for statistics. */
@@ -97,6 +98,9 @@ bool gp_global_tier_give_kept(gp_global_tier *tier);
 
 /* Bytes that are kept. */
 uint64_t gp_global_tier_kept_bytes(gp_global_tier *tier);
+
+/* Was it made yet? */
+bool gp_global_tier_has_own_stream(gp_global_tier *tier, cudaStream_t *stream);
 
 /* gp's own stream, made on first use. All native allocations and frees are ordered
  * on it, so that the native pool can use again at once what gp gave back. */

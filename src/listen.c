@@ -24,6 +24,7 @@ void gp_listen_alloc(const gp_thread_cache *cache, const gp_trace_block *block)
         listener->note_alloc(block->address, block->block_bytes, block->stream);
     gp_trace_block told = *block;
     told.stream_id = cache->stream->stream_id;
+    told.stream_name = gp_stream_cache_name(cache->stream);
     gp_trace_alloc(&pool->trace, &told);
 }
 
@@ -36,6 +37,7 @@ static gp_trace_block make_block(const gp_thread_cache *cache, uintptr_t base, s
         .stream = stream,
         .stream_id = cache->stream->stream_id,
         .tier = tier,
+        .stream_name = gp_stream_cache_name(cache->stream),
     };
 }
 

@@ -34,15 +34,12 @@ static size_t readback_bytes(const gp_pool_config *config)
     return looks && guards < GP_QUARANTINE_LOOK_BYTES ? GP_QUARANTINE_LOOK_BYTES : guards;
 }
 
-static gp_status build_parts(gp_pool *pool)
+static gp_status build_tiers(gp_pool *pool)
 {
-    gp_status status = open_device(pool);
+    gp_status status =
+        gp_global_tier_init(&pool->global, pool->backend, &pool->trace, &pool->config);
     if (status != GP_OK)
         return status;
-    gp_trace_init(&pool->trace, pool);
-    status = gp_global_tier_init(&pool->global, pool->backend, &pool->trace, &pool->config);
-    if (status != GP_OK)
-        goto close_device;
     status = gp_commons_init(&pool->large, pool);
     if (status != GP_OK)
         goto destroy_native;
@@ -57,6 +54,7 @@ static gp_status build_parts(gp_pool *pool)
     pool->fences.pool = pool->config.visible_order ? pool : NULL;
     gp_page_store_init(&pool->pages);
     gp_use_table_init(&pool->uses);
+    gp_stream_names_init(&pool->names);
     gp_captured_blocks_init(&pool->captured);
     gp_arenas_init(&pool->arenas);
     gp_direct_init(pool);
@@ -76,8 +74,26 @@ destroy_large:
     gp_commons_destroy(&pool->large);
 destroy_native:
     gp_global_tier_destroy(&pool->global);
-close_device:
-    pool->backend->ops->close(pool->backend);
+    return status;
+}
+
+/* Tools want to be called once the driver is up, no earlier. */
+static gp_status build_parts(gp_pool *pool)
+{
+    gp_status status = open_device(pool);
+    if (status != GP_OK)
+        return status;
+
+    gp_trace_scope scope;
+    gp_trace_init(&pool->trace, pool);
+    gp_trace_open_nvtx(&pool->trace);
+    gp_trace_begin(&scope, &pool->trace, GP_TRACE_POOL_CREATE, 0);
+    status = build_tiers(pool);
+    gp_trace_end(&scope);
+    if (status != GP_OK) {
+        gp_trace_destroy(&pool->trace);
+        pool->backend->ops->close(pool->backend);
+    }
     return status;
 }
 
@@ -174,6 +190,7 @@ void gp_pool_tear_down(gp_pool *pool)
     gp_global_tier_destroy(&pool->global);
     gp_trace_end(&scope);
     gp_trace_destroy(&pool->trace);
+    gp_stream_names_destroy(&pool->names);
     pool->backend->ops->close(pool->backend);
     (void)pthread_mutex_destroy(&pool->revocation);
     free(pool);

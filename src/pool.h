@@ -22,6 +22,7 @@
 #include "quarantine.h"
 #include "readback.h"
 #include "stream_cache.h"
+#include "stream_names.h"
 #include "stream_registry.h"
 #include "thread_counters.h"
 #include "trace.h"
@@ -43,6 +44,7 @@ struct gp_pool {
     gp_batch_store batches;
     gp_page_store pages;
     gp_use_table uses;
+    gp_stream_names names;
     gp_captured_blocks captured;
     gp_arenas arenas;       /* Of captures, with GP_CAPTURE_ARENA. */
     gp_direct_table direct; /* With pass_through. */

@@ -15,6 +15,15 @@ static bool is_set_in_environment(const char *name)
     return value != NULL && strcmp(value, "1") == 0;
 }
 
+/* Anything but a level leaves the default. */
+static gp_trace_level trace_level_in_environment(void)
+{
+    const char *value = getenv("GP_TRACE_LEVEL");
+    if (value == NULL || value[0] < '0' || value[0] > '0' + GP_TRACE_ALL || value[1] != '\0')
+        return GP_TRACE_SLOW;
+    return (gp_trace_level)(value[0] - '0');
+}
+
 void gp_pool_config_init(gp_pool_config *config)
 {
     if (config == NULL)
@@ -36,6 +45,9 @@ void gp_pool_config_init(gp_pool_config *config)
         .l1_depth = 64,
         .l1_refill_percent = 20,
         .visible_order = is_set_in_environment("GP_VISIBLE_ORDER"),
+        .annotate_memory = is_set_in_environment("GP_ANNOTATE_MEMORY"),
+        .trace_level = trace_level_in_environment(),
+        .trace_sample_us = 100,
         .pass_through = is_set_in_environment("GP_PASS_THROUGH"),
     };
 }
@@ -62,6 +74,8 @@ static void fill_zeros(gp_pool_config *config)
         config->l1_bytes = defaults.l1_bytes;
     if (config->l1_depth == 0)
         config->l1_depth = defaults.l1_depth;
+    if (config->trace_sample_us == 0)
+        config->trace_sample_us = defaults.trace_sample_us;
 }
 
 static bool is_power_of_two_within(size_t value, size_t least, size_t most)
@@ -84,6 +98,8 @@ static gp_status check_enums(const gp_pool_config *config)
         return bad_field("share", "a gp_share_mode");
     if ((unsigned)config->capture > GP_CAPTURE_ARENA)
         return bad_field("capture", "a gp_capture_mode");
+    if ((unsigned)config->trace_level > GP_TRACE_ALL)
+        return bad_field("trace_level", "a gp_trace_level");
     return GP_OK;
 }
 
@@ -95,6 +111,10 @@ static gp_status check_sizes(const gp_pool_config *config)
         return bad_field("large_bytes", "a power of two from 64 KiB to 64 MiB");
     if (!is_power_of_two_within(config->segment_bytes, 2 * MIB, 1024 * MIB))
         return bad_field("segment_bytes", "a power of two from 2 MiB to 1 GiB");
+    if (config->annotate_memory && (config->native_pool != NULL || config->pass_through ||
+                                    config->capture == GP_CAPTURE_ARENA))
+        return bad_field("annotate_memory",
+                         "false with native_pool, pass_through or GP_CAPTURE_ARENA");
     if (config->guard_bytes % GP_GRANULE_BYTES != 0 || config->guard_bytes > MIB / 16)
         return bad_field("guard_bytes", "a multiple of 512 up to 64 KiB");
     if (!is_power_of_two_within(config->growth_bytes, config->segment_bytes, 1024 * MIB))
@@ -105,6 +125,8 @@ static gp_status check_sizes(const gp_pool_config *config)
         return bad_field("l1_depth", "1 to 256");
     if (config->l1_refill_percent > 90)
         return bad_field("l1_refill_percent", "0 to 90");
+    if (config->trace_sample_us > 1000000)
+        return bad_field("trace_sample_us", "1 to 1000000");
     return GP_OK;
 }
 

@@ -64,6 +64,7 @@ void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
     gp_stream_cache_lock(cache);
     cache->stream_id = id;
     gp_counter_set(&cache->budget_bytes, cache->pool->config.stream_budget_bytes);
+    atomic_store_explicit(&cache->name, NULL, memory_order_relaxed);
     const uint64_t give = gp_stream_cache_next_give_locked(cache);
     for (gp_segment *chunk = cache->chunks.first; chunk != NULL; chunk = chunk->next)
         chunk->last_give = give;

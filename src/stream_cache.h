@@ -93,6 +93,8 @@ typedef struct gp_stream_cache {
     gp_counter busy_for;      /* Questions of its own that the stream counts as busy for. */
     gp_counter settled_bytes; /* Of `large`, when the device was last asked. */
 
+    _Atomic(const char *) name; /* Of the pool's names, or NULL. */
+
     struct gp_thread_cache *thread_caches; /* Of this stream; under the registry's lock. */
     struct gp_stream_cache *next_retired;  /* Likewise. */
     RB_ENTRY(gp_stream_cache) by_id;       /* Likewise. */
@@ -110,6 +112,11 @@ void gp_stream_cache_destroy(gp_stream_cache *cache);
 /* The cache, with all its memory, goes over to the stream of another id, which is ordered
  * behind everything in it. */
 void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t stream_id);
+
+static inline const char *gp_stream_cache_name(const gp_stream_cache *cache)
+{
+    return atomic_load_explicit(&cache->name, memory_order_acquire);
+}
 
 /* ---- small blocks and chunks ------------------------------------------------- */
 

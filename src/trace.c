@@ -8,9 +8,6 @@
 #include "stats.h"
 #include "thread.h"
 
-/* Time between two samples of the counters: each sums up over all threads of the pool. */
-#define SAMPLE_NS 100000
-
 /* ---- in and out of sinks ---------------------------------------------------------- */
 
 /* NULL: nobody is to hear this, since the process ends or the host's memory has. */
@@ -56,6 +53,8 @@ static void tell_all(gp_trace *trace, gp_trace_level level, tell_fn tell, const 
     }
 }
 
+static void sample_if_due(gp_trace *trace);
+
 /* ---- ranges and marks --------------------------------------------------------------- */
 
 static gp_trace_event make_event(gp_trace_kind kind, uint64_t value, const gp_stream_cache *cache,
@@ -68,6 +67,7 @@ static gp_trace_event make_event(gp_trace_kind kind, uint64_t value, const gp_st
         .stream = stream,
         .stream_id = cache == NULL ? 0 : cache->stream_id,
         .thread = self->number,
+        .stream_name = cache == NULL ? NULL : gp_stream_cache_name(cache),
     };
 }
 
@@ -87,8 +87,6 @@ void gp_trace_begin_heard(gp_trace_scope *scope, gp_trace *trace, gp_trace_kind 
     }
     leave(self);
 }
-
-static void sample_if_due(gp_trace *trace);
 
 void gp_trace_end_heard(gp_trace_scope *scope)
 {
@@ -155,6 +153,7 @@ static void tell_block(gp_trace *trace, tell_fn tell, const gp_trace_block *bloc
 void gp_trace_alloc(gp_trace *trace, const gp_trace_block *block)
 {
     tell_block(trace, tell_alloc, block);
+    sample_if_due(trace);
 }
 
 void gp_trace_free(gp_trace *trace, const gp_trace_block *block)
@@ -165,6 +164,41 @@ void gp_trace_free(gp_trace *trace, const gp_trace_block *block)
 void gp_trace_use(gp_trace *trace, const gp_trace_block *block)
 {
     tell_block(trace, tell_use, block);
+}
+
+/* ---- segments ------------------------------------------------------------------------ */
+
+static void tell_take(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.take_segment(listener->state, what);
+}
+
+static void tell_give(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.give_segment(listener->state, what);
+}
+
+static void tell_segment(gp_trace *trace, tell_fn tell, const void *address, size_t bytes)
+{
+    if (!gp_trace_hears(trace, GP_TRACE_ALL))
+        return;
+    const gp_trace_segment segment = {
+        .struct_bytes = sizeof(segment), .address = address, .bytes = bytes};
+    gp_thread *self = enter();
+    if (self == NULL)
+        return;
+    tell_all(trace, GP_TRACE_ALL, tell, &segment);
+    leave(self);
+}
+
+void gp_trace_take_segment(gp_trace *trace, const void *address, size_t bytes)
+{
+    tell_segment(trace, tell_take, address, bytes);
+}
+
+void gp_trace_give_segment(gp_trace *trace, const void *address, size_t bytes)
+{
+    tell_segment(trace, tell_give, address, bytes);
 }
 
 /* ---- samples ------------------------------------------------------------------------ */
@@ -178,12 +212,14 @@ static void tell_sample(const gp_trace_listener *listener, const void *what)
 static bool take_sample_turn(gp_trace *trace)
 {
     const uint64_t now = gp_clock_ns();
+    const uint64_t interval = UINT64_C(1000) * trace->pool->config.trace_sample_us;
     uint64_t due = atomic_load_explicit(&trace->sample_due, memory_order_relaxed);
     return now >= due &&
-           atomic_compare_exchange_strong_explicit(&trace->sample_due, &due, now + SAMPLE_NS,
+           atomic_compare_exchange_strong_explicit(&trace->sample_due, &due, now + interval,
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
+/* Takes the registry's lock, so not from within a thread cache. */
 static void sample_if_due(gp_trace *trace)
 {
     if (!gp_trace_hears(trace, GP_TRACE_SLOW) || !take_sample_turn(trace))
@@ -194,5 +230,27 @@ static void sample_if_due(gp_trace *trace)
     if (self == NULL)
         return;
     tell_all(trace, GP_TRACE_SLOW, tell_sample, &sample);
+    leave(self);
+}
+
+/* ---- names -------------------------------------------------------------------------- */
+
+static void tell_name(const gp_trace_listener *listener, const void *what)
+{
+    listener->sink.name_stream(listener->state, what);
+}
+
+void gp_trace_name(gp_trace *trace, cudaStream_t stream, uint64_t stream_id, const char *name)
+{
+    const gp_trace_stream named = {
+        .struct_bytes = sizeof(named),
+        .stream = stream,
+        .stream_id = stream_id,
+        .name = name,
+    };
+    gp_thread *self = enter();
+    if (self == NULL)
+        return;
+    tell_all(trace, GP_TRACE_OFF, tell_name, &named);
     leave(self);
 }

@@ -41,6 +41,15 @@ typedef struct gp_trace {
 
 void gp_trace_init(gp_trace *trace, gp_pool *pool);
 
+/* The name of gp's own streams. */
+#define GP_TRACE_OWN_STREAM "gp: native pool"
+
+/* Attach the NVTX sinks that the pool's config asks for, if a tool hears them. */
+void gp_trace_open_nvtx(gp_trace *trace);
+
+/* GP_ERR_INVALID_ARGUMENT, with a text, for what is no level. */
+gp_status gp_trace_check_level(gp_trace_level level);
+
 /* gp_trace_attach() to a pool that need not be in the registry yet. */
 gp_status gp_trace_add(gp_trace *trace, const gp_trace_sink *sink, void *user,
                        gp_trace_level level);
@@ -68,6 +77,13 @@ void gp_trace_mark_heard(gp_trace *trace, gp_trace_kind kind, uint64_t value,
 void gp_trace_alloc(gp_trace *trace, const gp_trace_block *block);
 void gp_trace_free(gp_trace *trace, const gp_trace_block *block);
 void gp_trace_use(gp_trace *trace, const gp_trace_block *block);
+
+/* Memory of the native pool, at GP_TRACE_ALL. No lock of gp's is held. */
+void gp_trace_take_segment(gp_trace *trace, const void *address, size_t bytes);
+void gp_trace_give_segment(gp_trace *trace, const void *address, size_t bytes);
+
+/* A stream got a name. No lock of gp's is held. */
+void gp_trace_name(gp_trace *trace, cudaStream_t stream, uint64_t stream_id, const char *name);
 
 static inline bool gp_trace_hears(const gp_trace *trace, gp_trace_level level)
 {

@@ -51,6 +51,12 @@ static void hear_no_name(void *state, const gp_trace_stream *stream)
     (void)stream;
 }
 
+static void hear_no_segment(void *state, const gp_trace_segment *segment)
+{
+    (void)state;
+    (void)segment;
+}
+
 static void fill_slots(gp_trace_sink *sink)
 {
     if (sink->open == NULL)
@@ -73,6 +79,10 @@ static void fill_slots(gp_trace_sink *sink)
         sink->sample = hear_no_sample;
     if (sink->name_stream == NULL)
         sink->name_stream = hear_no_name;
+    if (sink->take_segment == NULL)
+        sink->take_segment = hear_no_segment;
+    if (sink->give_segment == NULL)
+        sink->give_segment = hear_no_segment;
 }
 
 static gp_status complete(gp_trace_sink *sink, const gp_trace_sink *given)
@@ -238,7 +248,7 @@ void gp_trace_destroy(gp_trace *trace)
 
 /* ---- the calls ------------------------------------------------------------------------- */
 
-static gp_status check_level(gp_trace_level level)
+gp_status gp_trace_check_level(gp_trace_level level)
 {
     return (unsigned)level <= GP_TRACE_ALL
                ? GP_OK
@@ -250,16 +260,24 @@ gp_status gp_trace_attach(gp_pool *pool, const gp_trace_sink *sink, void *user,
 {
     if (sink == NULL)
         return gp_error_set(GP_ERR_INVALID_ARGUMENT, "sink is NULL");
-    gp_status status = check_level(level);
+    gp_status status = gp_trace_check_level(level);
     if (status == GP_OK)
         status = gp_registry_check(pool);
-    return status == GP_OK ? gp_trace_add(&pool->trace, sink, user, level) : status;
+    if (status == GP_OK)
+        status = gp_trace_add(&pool->trace, sink, user, level);
+    if (status != GP_OK)
+        return status;
+    /* The pool may have told the name of its own stream before. */
+    cudaStream_t stream;
+    if (gp_global_tier_has_own_stream(&pool->global, &stream))
+        gp_trace_name(&pool->trace, stream, 0, GP_TRACE_OWN_STREAM);
+    return GP_OK;
 }
 
 gp_status gp_trace_set_level(gp_pool *pool, const gp_trace_sink *sink, void *user,
                              gp_trace_level level)
 {
-    gp_status status = check_level(level);
+    gp_status status = gp_trace_check_level(level);
     if (status == GP_OK)
         status = gp_registry_check(pool);
     if (status != GP_OK)

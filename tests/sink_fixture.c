@@ -66,6 +66,13 @@ static void hear_use(void *state, const gp_trace_block *block)
     append(state, &(heard){.as = HEARD_USE, .block = *block});
 }
 
+static void hear_name(void *state, const gp_trace_stream *stream)
+{
+    heard entry = {.as = HEARD_NAME, .stream = *stream};
+    (void)strncpy(entry.name, stream->name, sizeof(entry.name) - 1);
+    append(state, &entry);
+}
+
 static void hear_sample(void *state, const gp_trace_sample *sample)
 {
     hearer *self = state;
@@ -87,6 +94,7 @@ const gp_trace_sink hearing_sink = {
     .free = hear_free,
     .use = hear_use,
     .sample = hear_sample,
+    .name_stream = hear_name,
 };
 
 /* ---- what was heard ---- */
@@ -128,14 +136,24 @@ const gp_trace_event *hearer_event(const hearer *self, heard_as as, gp_trace_kin
     return NULL;
 }
 
-const gp_trace_block *hearer_block(const hearer *self, heard_as as, size_t n)
+static const heard *nth(const hearer *self, heard_as as, size_t n)
 {
     for (size_t i = 0; i < self->count; i++) {
         if (self->log[i].as == as && n-- == 0)
-            return &self->log[i].block;
+            return &self->log[i];
     }
-    cr_fatal("fewer blocks were heard");
+    cr_fatal("less was heard");
     return NULL;
+}
+
+const gp_trace_block *hearer_block(const hearer *self, heard_as as, size_t n)
+{
+    return &nth(self, as, n)->block;
+}
+
+const heard *hearer_name(const hearer *self, size_t n)
+{
+    return nth(self, HEARD_NAME, n);
 }
 
 void hearer_expect_balance(const hearer *self)
@@ -158,4 +176,26 @@ void hearer_expect_balance(const hearer *self)
     }
     for (size_t i = 0; i < MOST_THREADS; i++)
         cr_assert(eq(sz, depth[i], 0));
+}
+
+/* ---- set up ---- */
+
+hearer ear;
+
+/* A tool that the tests themselves run under has no part in this. */
+void ear_open(void)
+{
+    setenv("GP_TRACE_LEVEL", "0", 1);
+    pool_open();
+}
+
+void ear_close(void)
+{
+    pool_close();
+    hearer_free(&ear);
+}
+
+void ear_attach(gp_trace_level level)
+{
+    GP(gp_trace_attach(pool, &hearing_sink, &ear, level));
 }

@@ -24,6 +24,17 @@ static gp_status call_free(void)
     return ops->free(backend, &block, NULL);
 }
 
+static gp_status call_alloc_plain(void)
+{
+    void *ptr = NULL;
+    return ops->alloc_plain(backend, &ptr, 512);
+}
+
+static gp_status call_free_plain(void)
+{
+    return ops->free_plain(backend, NULL);
+}
+
 static gp_status call_mem_info(void)
 {
     size_t free_bytes = 0;
@@ -133,6 +144,8 @@ static const struct {
 } calls[] = {
     {call_alloc, "cuMemAllocFromPoolAsync", true},
     {call_free, "cuMemFreeAsync", true},
+    {call_alloc_plain, "cuMemAlloc_v2", true},
+    {call_free_plain, "cuMemFree_v2", true},
     {call_fill, "cuMemsetD8Async", true},
     {call_copy_to_host, "cuMemcpyDtoHAsync_v2", true},
     {call_host_alloc, "cuMemHostAlloc", true},

@@ -1,6 +1,7 @@
 /* The pool's config: defaults, ranges, and that each field does what it says. */
 #include "pool_fixture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 TestSuite(config, .init = pool_open, .fini = pool_close);
@@ -9,6 +10,7 @@ Test(config, init_fills_in_the_documented_defaults)
 {
     gp_pool_config config;
     memset(&config, 0xff, sizeof(config));
+    unsetenv("GP_TRACE_LEVEL");
 
     gp_pool_config_init(&config);
 
@@ -35,6 +37,21 @@ Test(config, init_fills_in_the_documented_defaults)
     cr_assert(eq(sz, config.l1_bytes, MIB(4)));
     cr_assert(eq(u32, config.l1_depth, 64));
     cr_assert(eq(u32, config.l1_refill_percent, 20));
+    cr_assert(eq(int, (int)config.trace_level, (int)GP_TRACE_SLOW));
+    cr_assert(eq(u32, config.trace_sample_us, 100));
+}
+
+Test(config, takes_the_trace_level_from_the_environment_if_it_is_one)
+{
+    const char *const values[] = {"0", "2", "3", "", "12"};
+    const gp_trace_level levels[] = {GP_TRACE_OFF, GP_TRACE_ALL, GP_TRACE_SLOW, GP_TRACE_SLOW,
+                                     GP_TRACE_SLOW};
+    for (int i = 0; i < 5; i++) {
+        gp_pool_config config;
+        setenv("GP_TRACE_LEVEL", values[i], 1);
+        gp_pool_config_init(&config);
+        cr_assert(eq(int, (int)config.trace_level, (int)levels[i]), "%s", values[i]);
+    }
 }
 
 Test(config, zero_in_a_size_means_the_default)
@@ -108,6 +125,8 @@ static const bad_field bad_fields[] = {
     BAD(release_windows, 65),
     BAD(l1_depth, 257),
     BAD(l1_refill_percent, 91),
+    BAD(trace_level, 3),
+    BAD(trace_sample_us, 1000001),
 };
 
 Test(config, field_out_of_range_is_refused_by_name)
@@ -127,6 +146,26 @@ Test(config, field_out_of_range_is_refused_by_name)
     cr_assert(eq(sz, gp_sim_live_pools(), 1));
 }
 
+Test(config, memory_is_annotated_only_where_it_is_gps_own_and_of_no_arena)
+{
+    gp_pool *none = NULL;
+    cudaMemPool_t native = NULL;
+    gp_pool_config config = pool_config();
+    GP(gp_pool_native_handle(pool, &native));
+    config.annotate_memory = true;
+
+    config.native_pool = native;
+    FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &config));
+    config.native_pool = NULL;
+    config.pass_through = true;
+    FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &config));
+    config.pass_through = false;
+    config.capture = GP_CAPTURE_ARENA;
+    FAILS(GP_ERR_INVALID_CONFIG, gp_pool_create(&none, &config));
+
+    cr_assert(ne(ptr, strstr(gp_last_error(), "annotate_memory"), NULL));
+}
+
 Test(config, accepts_both_ends_of_each_range)
 {
     gp_pool_config least = pool_config();
@@ -135,6 +174,8 @@ Test(config, accepts_both_ends_of_each_range)
     least.l1_bytes = 1;
     least.l1_depth = 1;
     least.l1_refill_percent = 0;
+    least.trace_level = GP_TRACE_OFF;
+    least.trace_sample_us = 1;
     gp_pool_config most = pool_config();
     most.alignment = MIB(2);
     most.large_bytes = MIB(64);
@@ -142,6 +183,8 @@ Test(config, accepts_both_ends_of_each_range)
     most.l1_bytes = SIZE_MAX;
     most.l1_depth = 256;
     most.l1_refill_percent = 90;
+    most.trace_level = GP_TRACE_ALL;
+    most.trace_sample_us = 1000000;
     const gp_pool_config *const ends[] = {&least, &most};
 
     for (int i = 0; i < 2; i++) {

@@ -113,6 +113,36 @@ GPU_TEST(gpu_pool, gives_idle_memory_back_to_the_device_when_trimmed)
     GP(gp_stream_detach(pool, stream));
 }
 
+/* Each block is done with before it is freed: to a memory checker that is when its bytes end. */
+GPU_TEST(gpu_pool, in_plain_memory_is_as_good_and_gives_it_back)
+{
+    cudaStream_t stream = gpu_stream();
+    gp_pool_config config = gpu_config();
+    config.annotate_memory = true;
+    gpu_reopen(&config);
+    GP(gp_stream_attach(pool, stream));
+
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < SIZE_COUNT; i++) {
+            void *block = gpu_alloc(usual_sizes[i], stream);
+            RUN(device->fill(stream, block, usual_sizes[i], (uint8_t)(i + 1)));
+            RUN(device->check(stream, block, usual_sizes[i], (uint8_t)(i + 1)));
+            RUN(device->stream_synchronize(stream));
+            GP(gp_free_async(block, stream));
+        }
+    }
+    gpu_settle();
+    cr_assert(lt(u64, 0, gpu_stats().reserved_bytes));
+    GP(gp_pool_trim_to(pool, 0));
+
+    gp_pool_stats stats = gpu_stats();
+    cr_assert(eq(u64, stats.reserved_bytes, 0));
+    cr_assert(eq(u64, stats.native_allocs, stats.native_frees));
+    if (device->kind == GP_BACKEND_CUDA)
+        cr_assert(eq(u64, stats.native_reserved_bytes, 0)); /* it went past the native pool */
+    GP(gp_stream_detach(pool, stream));
+}
+
 GPU_TEST(gpu_pool, says_that_the_device_is_full_and_goes_on)
 {
     cudaStream_t stream = gpu_stream();

@@ -4,7 +4,8 @@
  * Each thread allocates and frees blocks of random sizes. One free in ten is done by
  * another thread on that thread's stream, after an event orders the two. Now and then
  * a stream is destroyed and another takes its place. Meanwhile one more thread reads
- * statistics and trims. At the end the counters must balance to the byte, the pool's
+ * statistics and trims, and a trace sink comes, changes its level and goes, with the memory that
+ * it writes to. At the end the counters must balance to the byte, the pool's
  * invariants hold, and the device have everything back.
  *
  * C73, C77: trims and native calls beside allocations, and no thread that waits for ever.
@@ -205,6 +206,57 @@ static void *work(void *started)
     return NULL;
 }
 
+/* ---- a sink ---- */
+
+static gp_status open_sink(void **state, const gp_trace_pool *from, void *user)
+{
+    (void)from;
+    (void)user;
+    *state = calloc(1, sizeof(uint64_t));
+    return *state == NULL ? GP_ERR_OUT_OF_HOST_MEMORY : GP_OK;
+}
+
+static void count_event(void *state, const gp_trace_event *event)
+{
+    (void)event;
+    atomic_fetch_add_explicit((_Atomic(uint64_t) *)state, 1, memory_order_relaxed);
+}
+
+static void count_block(void *state, const gp_trace_block *block)
+{
+    (void)block;
+    atomic_fetch_add_explicit((_Atomic(uint64_t) *)state, 1, memory_order_relaxed);
+}
+
+static const gp_trace_sink counting_sink = {
+    .struct_bytes = sizeof(counting_sink),
+    .name = "counting",
+    .open = open_sink,
+    .close = free,
+    .begin = count_event,
+    .end = count_event,
+    .mark = count_event,
+    .alloc = count_block,
+    .free = count_block,
+};
+
+static void change_sink(unsigned round)
+{
+    switch (round % 4) {
+    case 0:
+        (void)GP(gp_trace_attach(pool, &counting_sink, NULL, GP_TRACE_SLOW));
+        break;
+    case 1:
+        (void)GP(gp_trace_set_level(pool, &counting_sink, NULL, GP_TRACE_ALL));
+        break;
+    case 2:
+        (void)GP(gp_trace_detach(pool, &counting_sink, NULL));
+        break;
+    default:
+        break;
+    }
+}
+
 /* ---- the one who looks on ---- */
 
 static void *look_on(void *unused)
@@ -215,6 +267,7 @@ static void *look_on(void *unused)
         gp_pool_stats stats = {.struct_bytes = sizeof(stats)};
         (void)GP(gp_pool_get_stats(pool, &stats));
         (void)HOLDS(stats.cached_bytes <= stats.reserved_bytes_high);
+        change_sink(round);
         if (round % 8 == 0)
             (void)GP(gp_pool_trim_to(pool, round % 16 == 0 ? 0 : MIB(256)));
         (void)nanosleep(&pause, NULL);

@@ -10,6 +10,7 @@
 
 #include "gp/policy.h"
 #include "gp/status.h"
+#include "gp/trace.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -253,6 +254,23 @@ typedef struct gp_pool_config {
      *  NULL: nobody is. */
     gp_pressure_fn on_pressure;
     void *pressure_user; /**< Handed to on_pressure as it is. Default NULL. */
+
+    /** Take memory by plain cuMemAlloc in place of the native pool's, and tell Compute Sanitizer's
+     *  memcheck the bounds of each block, as asked for: it then finds accesses between and
+     *  behind blocks, those of freed ones, and blocks that were never freed, while gp caches as
+     *  ever. Slow, with a tool or without: docs/nsight.md, also for when pass_through is the
+     *  better choice. Not with native_pool, pass_through or GP_CAPTURE_ARENA. Default: true if the
+     *  environment has GP_ANNOTATE_MEMORY=1, else false. */
+    bool annotate_memory;
+
+    /** How much NVIDIA's tools show of the pool: docs/nsight.md. Costs nothing while no tool
+     *  is attached. Default: GP_TRACE_SLOW, or what GP_TRACE_LEVEL=0, 1 or 2 in the
+     *  environment says. */
+    gp_trace_level trace_level;
+
+    /** Least time between two samples of the counters that trace sinks get, in microseconds, 1
+     *  to 1,000,000. Default 100. */
+    uint32_t trace_sample_us;
 } gp_pool_config;
 
 /**

@@ -119,6 +119,30 @@ GP_API GP_NODISCARD gp_status gp_capture_begin(gp_pool *pool, cudaStream_t strea
  *  and thread rule as gp_capture_begin(). */
 GP_API GP_NODISCARD gp_status gp_capture_end(gp_pool *pool, cudaStream_t stream);
 
+/** Most bytes of a stream's name, its end included. */
+#define GP_STREAM_NAME_BYTES 24
+
+/**
+ * Give a stream a name, for reports and traces.
+ *
+ * Trace sinks get it with each event of the stream in this pool (gp/trace.h). The NVTX sink also
+ * names the stream's row in the tool; gp names no stream of the user's by itself.
+ *
+ * @param pool    The pool; NULL for the default pool of the stream's device.
+ * @param stream  A stream of the pool's device; not capturing.
+ * @param name    Printable ASCII, 1 to 23 bytes; copied. It is the stream's, not the handle's: a
+ *                new stream has none. NULL takes the name away.
+ *
+ * @retval GP_OK                    Done.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p name is empty, too long, or not printable ASCII.
+ * @retval GP_ERR_CAPTURE           @p stream captures.
+ * @retval others                   As gp_alloc_from_pool_async().
+ *
+ * Thread-safe. Each name that a pool hears for the first time takes host memory up to its end.
+ */
+GP_API GP_NODISCARD gp_status gp_stream_set_name(gp_pool *pool, cudaStream_t stream,
+                                                 const char *name);
+
 /**
  * Announce that work already submitted to @p stream uses a block, so that the
  * block need not be ordered before its free on that stream.

@@ -40,8 +40,8 @@ extern "C" {
 
 /** How much a sink hears. */
 typedef enum gp_trace_level {
-    GP_TRACE_OFF = 0,  /**< Nothing. */
-    GP_TRACE_SLOW = 1, /**< Ranges and marks of the slow path, samples, names. */
+    GP_TRACE_OFF = 0,  /**< Nothing but the names of streams. */
+    GP_TRACE_SLOW = 1, /**< Ranges and marks of the slow path, samples. */
     GP_TRACE_ALL = 2   /**< Also every allocation, free and recorded use. */
 } gp_trace_level;
 
@@ -57,7 +57,8 @@ typedef enum gp_tier {
     GP_TIER_SHARED = 3, /**< The commons, or another stream's idle memory. */
     GP_TIER_WAITED = 4, /**< The same, behind a wait that was queued on the stream; a free: behind
                              the fences of its recorded uses. */
-    GP_TIER_NATIVE = 5, /**< The pool grew for it. */
+    GP_TIER_NATIVE = 5, /**< The pool grew for it; or the block is a native allocation by itself
+                             (gp_pool_config.pass_through), and so is its free. */
     GP_TIER_NODE = 6,   /**< A memory node of a captured graph. */
     GP_TIER_ARENA = 7,  /**< The arena of a capture (gp/arena.h). */
     GP_TIER_PARKED = 8, /**< A free inside a capture, which waits for its end. */
@@ -131,6 +132,10 @@ typedef struct gp_trace_event {
     uint64_t stream_id;  /**< Its unique id. 0: about no stream, or not known, as of one that
                               captures, which must not be asked. */
     uint32_t thread;     /**< Number of the calling thread: from 1, in no order, never reused. */
+
+    /** What gp_stream_set_name() called the stream; NULL if nothing, or if it is not known. Valid
+     *  as long as the pool. */
+    const char *stream_name;
 } gp_trace_event;
 
 /** A block that goes to a caller, comes back, or is used. Valid during the call only. */
@@ -145,6 +150,8 @@ typedef struct gp_trace_block {
     uint64_t stream_id;    /**< As in gp_trace_event. */
     gp_tier tier;          /**< GP_TIER_NONE for a use. */
     uint32_t thread;       /**< As in gp_trace_event. */
+
+    const char *stream_name; /**< As in gp_trace_event. */
 } gp_trace_block;
 
 /** Counters of a pool at a moment; as in gp_pool_stats, but for all threads' at about the time. */
@@ -171,8 +178,15 @@ typedef struct gp_trace_stream {
     uint32_t struct_bytes; /**< sizeof(gp_trace_stream) of the library. */
     cudaStream_t stream;
     uint64_t stream_id; /**< 0 for gp's own. */
-    const char *name;
+    const char *name;   /**< Not empty. */
 } gp_trace_stream;
+
+/** Memory that a pool holds. Valid during the call only. */
+typedef struct gp_trace_segment {
+    uint32_t struct_bytes; /**< sizeof(gp_trace_segment) of the library. */
+    const void *address;
+    size_t bytes;
+} gp_trace_segment;
 
 /**
  * A sink. A const table, returned by an accessor; the pool copies it.
@@ -226,14 +240,25 @@ typedef struct gp_trace_sink {
     /** gp_record_use(). */
     void (*use)(void *state, const gp_trace_block *block);
 
-    /** Counters, at the end of some ranges of the slow path, at most every 100 us. */
+    /** Counters, at the end of some ranges of the slow path and, at GP_TRACE_ALL, of allocations;
+     *  at most every gp_pool_config.trace_sample_us. */
     void (*sample)(void *state, const gp_trace_sample *sample);
 
-    /** A stream of gp's own was made, or gp_stream_set_name() was called. */
+    /** A stream of gp's own was made, or gp_stream_set_name() was called. At any level. Whoever
+     *  is attached later hears the name of gp's own stream then, and others hear it again. */
     void (*name_stream)(void *state, const gp_trace_stream *stream);
+
+    /**
+     * At GP_TRACE_ALL: the pool took memory from the device, which blocks are going to lie in.
+     * Nodes of a graph lie in the graph's own.
+     */
+    void (*take_segment)(void *state, const gp_trace_segment *segment);
+
+    /** At GP_TRACE_ALL: the memory is about to go back. If it cannot, it is taken again. */
+    void (*give_segment)(void *state, const gp_trace_segment *segment);
 } gp_trace_sink;
 
-/** Sinks that a pool can have at once. */
+/** Sinks that a pool can have at once, those over NVTX included. */
 #define GP_TRACE_MOST_SINKS 4
 
 /**
@@ -286,6 +311,44 @@ GP_API GP_NODISCARD gp_status gp_trace_set_level(gp_pool *pool, const gp_trace_s
  * Statuses and thread rule as gp_trace_set_level().
  */
 GP_API GP_NODISCARD gp_status gp_trace_detach(gp_pool *pool, const gp_trace_sink *sink, void *user);
+
+/**
+ * The sink that shows a pool in NVIDIA's tools, over NVTX: docs/nsight.md.
+ *
+ * A pool attaches it by itself, with the level of its config: gp_pool_config.trace_level,
+ * gp_pool_set_trace_level().
+ *
+ * @return The sink; NULL if gp was built without. It cannot be attached, but returns
+ *         GP_ERR_UNSUPPORTED, if no tool is there.
+ */
+GP_API const gp_trace_sink *gp_trace_nvtx(void);
+
+/**
+ * The sink that tells NVIDIA's memory checker of a pool's blocks, over NVTX.
+ *
+ * Pools with gp_pool_config.annotate_memory attach it by themselves.
+ *
+ * @return The sink; NULL if gp was built without. It can be attached whether a tool is there or
+ * not, and only to a pool that holds no memory yet.
+ */
+GP_API const gp_trace_sink *gp_trace_nvtx_memory(void);
+
+/**
+ * Change how much of a pool NVIDIA's tools show.
+ *
+ * @param pool   The pool.
+ * @param level  What they show from now on; ranges that have begun are ended. GP_TRACE_OFF
+ *               costs nothing afterwards, even with a tool.
+ *
+ * @retval GP_OK                    Changed; also if no tool is attached to the process, or gp was
+ *                                  built without NVTX, when nothing is shown at any level. A tool
+ *                                  cannot be attached later.
+ * @retval GP_ERR_INVALID_ARGUMENT  @p level is none.
+ * @retval others                   As gp_trace_attach().
+ *
+ * Thread-safe, but not to be called while the pool is being destroyed.
+ */
+GP_API GP_NODISCARD gp_status gp_pool_set_trace_level(gp_pool *pool, gp_trace_level level);
 
 #ifdef __cplusplus
 }

@@ -296,6 +296,20 @@ STANDIN_EXPORT(int, cuMemPoolGetAttribute, (cudaMemPool_t pool, int attribute, v
     return GP_CU_SUCCESS;
 }
 
+/* The simulated device has no memory beside its pools. */
+STANDIN_EXPORT(int, cuMemAlloc_v2, (gp_cu_address * address, size_t bytes))
+{
+    (void)address;
+    (void)bytes;
+    return GP_SIM_NOT_SUPPORTED;
+}
+
+STANDIN_EXPORT(int, cuMemFree_v2, (gp_cu_address address))
+{
+    (void)address;
+    return GP_SIM_INVALID_VALUE;
+}
+
 STANDIN_EXPORT(int, cuMemAllocFromPoolAsync,
                (gp_cu_address * address, size_t bytes, cudaMemPool_t pool, cudaStream_t stream))
 {
