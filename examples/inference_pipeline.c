@@ -144,7 +144,7 @@ static void serve(void *argument, size_t member)
     bench_rendezvous_wait(&pipeline->start);
 
     size_t served = 0;
-    self->round_first = self->latencies.count;
+    const size_t first = self->latencies.count;
     uint64_t native_start = pipeline->device->native_call_ns();
     uint64_t start = bench_ticks_monotonic_ns();
     uint64_t now = start;
@@ -154,6 +154,8 @@ static void serve(void *argument, size_t member)
         now = bench_ticks_monotonic_ns();
         bench_latency_record(&self->latencies, now - begun);
     }
+    self->round = (bench_latency){.ticks = self->latencies.ticks + first,
+                                  .count = self->latencies.count - first};
     self->round_requests_per_s = (double)served * 1e9 / (double)(now - start);
     self->native_ns += pipeline->device->native_call_ns() - native_start;
     self->served += served;
@@ -185,19 +187,11 @@ void inference_pipeline_close(inference_pipeline *pipeline, bench_crew *crew)
 static double round_p99_ns(const inference_pipeline *pipeline)
 {
     static const bench_ticks nanoseconds = {.ns_per_tick = 1.0};
+    const server *servers = pipeline->servers;
     bench_latency_summary summary;
-    bench_latency *parts = calloc(pipeline->server_count, sizeof(*parts));
-    if (parts == NULL)
+    if (!bench_latency_summarise(&servers->round, pipeline->server_count, sizeof(*servers),
+                                 &nanoseconds, &summary))
         example_fail("latencies", "out of memory");
-    for (size_t i = 0; i < pipeline->server_count; i++) {
-        const server *from = &pipeline->servers[i];
-        parts[i].ticks = from->latencies.ticks + from->round_first;
-        parts[i].count = from->latencies.count - from->round_first;
-    }
-    if (!bench_latency_summarise(parts, pipeline->server_count, sizeof(*parts), &nanoseconds,
-                                 &summary))
-        example_fail("latencies", "out of memory");
-    free(parts);
     return summary.p99;
 }
 

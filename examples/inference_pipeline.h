@@ -20,7 +20,7 @@ typedef struct server {
     cudaStream_t stream;
     size_t next_shape;
     bench_latency latencies;     /* In nanoseconds. */
-    size_t round_first;          /* Of the latencies, the first of the last round. */
+    bench_latency round;         /* Of these, the ones of the last round. */
     double round_requests_per_s; /* Of the last round. */
     size_t served;               /* Requests of all rounds. */
     uint64_t native_ns;          /* Simulated time of their native calls. */

@@ -40,7 +40,8 @@ void gp_guard_end(gp_pool *pool, const gp_direct_block *block, cudaStream_t stre
 static gp_status check_live(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream)
 {
     gp_fence *fence = NULL;
-    gp_status status = gp_fence_wait(&pool->fences, block->fence, stream);
+    /* Known complete: for tools that follow streams. */
+    gp_status status = gp_fence_order(&pool->fences, block->fence, stream);
     if (status == GP_OK)
         status = look(pool, block, stream, &fence);
     if (fence != NULL)

@@ -54,7 +54,9 @@ class Export:
 
 
 def block(asked, block_bytes, stream_id):
-    return struct.pack("<4QI", asked, block_bytes, 0x7F0000000000, stream_id, 1) + bytes(52)
+    """As nsys stores it: one payload, of which schema, its length, and where it begins."""
+    header = struct.pack("<QIIQQ", 1, 1, 1, 88, 32)
+    return header + struct.pack("<4QI", asked, block_bytes, 0x7F0000000000, stream_id, 1) + bytes(52)
 
 
 def fill(export):

@@ -145,6 +145,7 @@ int main(int argc, char **argv)
     }
     open_all(argc == 3 ? argv[2] : "cuda");
     modes[mode].run();
+    device->close(0);
     (void)printf("%s: done\n", modes[mode].name);
     return 0;
 }

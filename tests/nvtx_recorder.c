@@ -1,6 +1,7 @@
 #include "nvtx_recorder_internal.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,9 +35,7 @@ static _Thread_local int depths[MOST_DOMAINS];
 
 void recorder_copy_text(char *to, const char *from)
 {
-    to[0] = '\0';
-    if (from != NULL)
-        (void)strncat(to, from, RECORDED_TEXT_BYTES - 1);
+    (void)snprintf(to, RECORDED_TEXT_BYTES, "%s", from == NULL ? "" : from);
 }
 
 /* ---- events ------------------------------------------------------------------------- */

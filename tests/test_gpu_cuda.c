@@ -165,6 +165,7 @@ Test(gpu_cuda, a_check_counts_every_wrong_byte_and_no_other)
         }
     }
     GP(gp_pool_destroy(pool));
+    device->close(0);
 }
 
 GPU_TEST(gpu_cuda, a_gate_holds_its_stream_and_no_other)

@@ -226,9 +226,9 @@ Test(guard, lets_the_free_wait_for_a_check)
     cudaStream_t stream = pool_stream();
     void *block = pool_alloc(1000, stream);
     gp_sim_advance(1000000);
+    GP(gp_pool_check(pool));
     uint64_t waits = pool_stats().stream_waits;
 
-    GP(gp_pool_check(pool));
     pool_free(block, stream);
 
     cr_assert(eq(u64, pool_stats().stream_waits, waits + 1));

@@ -3,14 +3,14 @@
 --   nsys export --type sqlite --include-blobs=true gp.nsys-rep
 --   sqlite3 -box gp.sqlite < docs/nsight/bytes-by-stream.sql
 --
--- For captures at level 2, whose ranges carry a payload for each block. It is read from the blob as
--- gp wrote it: 64-bit numbers, low byte first, of bytes asked, bytes of the block, address and stream
+-- For captures at level 2, whose ranges carry a payload for each block. It is read from the blob
+-- behind the 32 bytes that nsys puts there, as gp wrote it: 64-bit numbers, low byte first, of bytes asked, bytes of the block, address and stream
 -- id, then 32 bits of the tier. "live_after" is the sum up to the end of the time slice of what was
 -- allocated on the stream, less what was freed on it.
 
 CREATE TEMP TABLE block AS
 WITH gp AS (
-    SELECT e.start, coalesce(e.text, s.value) AS name, hex(e.binaryData) AS payload
+    SELECT e.start, coalesce(e.text, s.value) AS name, substr(hex(e.binaryData), 65) AS payload
     FROM NVTX_EVENTS e LEFT JOIN StringIds s ON s.id = e.textId
     WHERE e.eventType = 59 AND e.binaryData IS NOT NULL
       AND e.domainId IN (SELECT d.domainId FROM NVTX_EVENTS d
