@@ -14,14 +14,7 @@ static gp_status look(gp_pool *pool, const gp_direct_block *block, cudaStream_t 
     const size_t bytes = pool->config.guard_bytes;
     const gp_readback_part before = {block->base - bytes, bytes, GP_PAINT_GUARD};
     const gp_readback_part behind = {block->base + block->bytes, bytes, GP_PAINT_GUARD};
-    const gp_finding finding = {
-        .kind = GP_FINDING_OVERRUN,
-        .block = (const void *)block->base,
-        .bytes = block->bytes,
-        .stream_id = block->stream_id,
-        .freed_on = block->freed_on,
-    };
-    gp_readback *readback = gp_readback_begin(pool, &finding);
+    gp_readback *readback = gp_readback_begin(pool, GP_FINDING_OVERRUN, block);
     if (readback == NULL)
         return GP_ERR_OUT_OF_HOST_MEMORY;
     gp_status copied = gp_readback_copy(pool, readback, &before, stream);

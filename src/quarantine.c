@@ -87,14 +87,7 @@ static gp_status copy_ends(gp_pool *pool, gp_readback *readback, const gp_direct
 
 static gp_status look(gp_pool *pool, const gp_direct_block *block, cudaStream_t stream)
 {
-    const gp_finding finding = {
-        .kind = GP_FINDING_LATE_WRITE,
-        .block = (const void *)block->base,
-        .bytes = block->bytes,
-        .stream_id = block->stream_id,
-        .freed_on = block->freed_on,
-    };
-    gp_readback *readback = gp_readback_begin(pool, &finding);
+    gp_readback *readback = gp_readback_begin(pool, GP_FINDING_LATE_WRITE, block);
     if (readback == NULL)
         return GP_ERR_OUT_OF_HOST_MEMORY;
     gp_status copied = copy_ends(pool, readback, block, stream);

@@ -143,14 +143,20 @@ void gp_readbacks_prepare(gp_pool *pool)
         put_spare(&pool->readbacks, first);
 }
 
-gp_readback *gp_readback_begin(gp_pool *pool, const gp_finding *finding)
+gp_readback *gp_readback_begin(gp_pool *pool, gp_finding_kind kind, const gp_direct_block *block)
 {
     gp_readback *readback = take_spare(&pool->readbacks);
     if (readback == NULL)
         readback = add_slab(pool);
     if (readback == NULL)
         return NULL;
-    readback->finding = *finding;
+    readback->finding = (gp_finding){
+        .kind = kind,
+        .block = (const void *)block->base,
+        .bytes = block->bytes,
+        .stream_id = block->stream_id,
+        .freed_on = block->freed_on,
+    };
     readback->fence = NULL;
     readback->part_count = 0;
     readback->used = 0;

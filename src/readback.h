@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "gp/pool.h"
+#include "direct_table.h"
 #include "fence.h"
 
 #define GP_READBACK_PARTS 2
@@ -67,8 +68,8 @@ gp_status gp_readback_stream(gp_pool *pool, cudaStream_t *stream);
 /* Let `stream` wait for all that was queued on that one. Best effort. */
 void gp_readback_order(gp_pool *pool, cudaStream_t stream);
 
-/* NULL: there is no host memory. */
-gp_readback *gp_readback_begin(gp_pool *pool, const gp_finding *finding);
+/* Look for a finding of one kind in a block. NULL: there is no host memory. */
+gp_readback *gp_readback_begin(gp_pool *pool, gp_finding_kind kind, const gp_direct_block *block);
 
 /* Copy a part of the block; `bytes` of all parts are at most the store's slot_bytes. */
 gp_status gp_readback_copy(gp_pool *pool, gp_readback *readback, const gp_readback_part *part,
