@@ -14,7 +14,7 @@ _Static_assert(sizeof(tier_names) / sizeof(tier_names[0]) == GP_TIER_COUNT,
                "each tier has its name");
 
 _Static_assert(sizeof(gp_nvtx_block) ==
-                   4 * sizeof(uint64_t) + sizeof(uint32_t) + 2 * GP_NVTX_NAME_BYTES,
+                   4 * sizeof(uint64_t) + sizeof(uint32_t) + sizeof(char[2][GP_NVTX_NAME_BYTES]),
                "no padding");
 
 static uint64_t register_tiers(nvtxDomainHandle_t domain)
