@@ -93,10 +93,10 @@ GP_ALWAYS_INLINE gp_status serve(void **ptr, const gp_request *request, gp_threa
     return GP_OK;
 }
 
-static void tell(const void *ptr, const gp_request *request, size_t asked_bytes,
-                 const gp_thread_cache *cache, gp_trace_block *told)
+static void tell(const void *ptr, const gp_request *request, const gp_thread_cache *cache,
+                 gp_trace_block *told)
 {
-    told->asked_bytes = asked_bytes;
+    told->asked_bytes = request->asked_bytes;
     if (told->status == GP_OK) {
         told->address = ptr;
         told->block_bytes = request->bytes;
@@ -107,31 +107,31 @@ static void tell(const void *ptr, const gp_request *request, size_t asked_bytes,
 }
 
 /* The same, for those who listen. */
-static GP_NOINLINE gp_status serve_heard(void **ptr, const gp_request *request, size_t asked_bytes,
+static GP_NOINLINE gp_status serve_heard(void **ptr, const gp_request *request,
                                          gp_thread_cache *cache, cudaStream_t stream)
 {
     gp_trace_block told = {.stream = stream};
     gp_trace_scope scope;
-    gp_trace_begin_on(&scope, &cache->stream->pool->trace, GP_TRACE_ALLOC, asked_bytes,
+    gp_trace_begin_on(&scope, &cache->stream->pool->trace, GP_TRACE_ALLOC, request->asked_bytes,
                       cache->stream, stream);
     void *block = NULL;
     told.status = serve(&block, request, cache, stream, &told.tier);
-    tell(block, request, asked_bytes, cache, &told);
+    tell(block, request, cache, &told);
     gp_trace_end(&scope);
     if (told.status == GP_OK)
         *ptr = block;
     return told.status;
 }
 
-GP_ALWAYS_INLINE gp_status alloc_eager(void **ptr, const gp_request *request, size_t asked_bytes,
+GP_ALWAYS_INLINE gp_status alloc_eager(void **ptr, const gp_request *request,
                                        gp_thread_cache *cache, cudaStream_t stream)
 {
     gp_tier tier;
     gp_status status = GP_UNLIKELY(gp_thread_cache_is_heard(cache))
-                           ? serve_heard(ptr, request, asked_bytes, cache, stream)
+                           ? serve_heard(ptr, request, cache, stream)
                            : serve(ptr, request, cache, stream, &tier);
     if (GP_UNLIKELY(status != GP_OK))
-        gp_trace_mark(&cache->stream->pool->trace, GP_TRACE_ALLOC_FAILED, asked_bytes,
+        gp_trace_mark(&cache->stream->pool->trace, GP_TRACE_ALLOC_FAILED, request->asked_bytes,
                       cache->stream, stream);
     return status;
 }
@@ -139,7 +139,8 @@ GP_ALWAYS_INLINE gp_status alloc_eager(void **ptr, const gp_request *request, si
 static gp_status alloc_direct(void **ptr, size_t bytes, size_t alignment, const gp_target *target,
                               cudaStream_t stream)
 {
-    const gp_request request = {.bytes = bytes,
+    const gp_request request = {.asked_bytes = bytes,
+                                .bytes = bytes,
                                 .alignment = larger_alignment(alignment, &target->pool->config)};
     gp_trace_block told = {.stream = stream, .tier = GP_TIER_NATIVE};
     gp_trace_scope scope;
@@ -148,7 +149,7 @@ static gp_status alloc_direct(void **ptr, size_t bytes, size_t alignment, const 
     void *block = NULL;
     told.status = gp_direct_alloc(target, stream, &request, &block);
     if (gp_thread_cache_is_heard(target->cache))
-        tell(block, &request, bytes, target->cache, &told);
+        tell(block, &request, target->cache, &told);
     gp_trace_end(&scope);
     if (told.status == GP_OK)
         *ptr = block;
@@ -179,7 +180,7 @@ static GP_NOINLINE gp_status alloc_slow(void **ptr, size_t bytes, size_t alignme
     if (target.pool->config.pass_through)
         return alloc_direct(ptr, bytes, alignment, &target, stream);
     const gp_request request = make_request(bytes, alignment, &target.pool->config);
-    return alloc_eager(ptr, &request, bytes, target.cache, stream);
+    return alloc_eager(ptr, &request, target.cache, stream);
 }
 
 /* A large block, on a stream that this thread knows. */
@@ -192,7 +193,7 @@ static GP_NOINLINE gp_status alloc_large(void **ptr, size_t bytes, gp_thread_cac
         .alignment = cache->stream->pool->config.alignment,
         .size_class = GP_CLASS_LARGE,
     };
-    return alloc_eager(ptr, &request, bytes, cache, stream);
+    return alloc_eager(ptr, &request, cache, stream);
 }
 
 /* What some hits owe: the class is refilled before it is dry, who listens told. */

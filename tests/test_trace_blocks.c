@@ -134,6 +134,7 @@ Test(trace_blocks, hears_of_blocks_that_are_native_allocations_each)
     const gp_trace_block *came = hearer_block(&ear, HEARD_ALLOC, 0);
     const gp_trace_block *went = hearer_block(&ear, HEARD_FREE, 0);
     cr_assert(eq(int, (int)came->tier, (int)GP_TIER_NATIVE));
+    cr_assert(eq(sz, came->asked_bytes, 1000));
     cr_assert(eq(sz, came->block_bytes, 1000));
     cr_assert(eq(ptr, (void *)(uintptr_t)went->address, (void *)(uintptr_t)came->address));
     cr_assert(eq(int, (int)went->tier, (int)GP_TIER_NATIVE));
