@@ -216,9 +216,10 @@ static GP_NOINLINE gp_status free_large(gp_page *page, uintptr_t base, gp_thread
 gp_status gp_free_async(void *ptr, cudaStream_t stream)
 {
     uintptr_t base = (uintptr_t)ptr;
-    gp_page *page = gp_address_table_page(base);
-    if (GP_UNLIKELY(page == NULL || base % GP_GRANULE_BYTES != 0))
+    gp_leaf *leaf = gp_address_table_leaf(base);
+    if (GP_UNLIKELY(leaf == NULL || base % GP_GRANULE_BYTES != 0))
         return free_slow(ptr, stream);
+    gp_page *page = gp_leaf_page(leaf, base);
     gp_pool *pool = atomic_load_explicit(&page->pool, memory_order_acquire);
     gp_thread_cache *cache = pool == NULL ? NULL : gp_thread_find(pool, stream);
     if (GP_UNLIKELY(cache == NULL))
@@ -227,11 +228,8 @@ gp_status gp_free_async(void *ptr, cudaStream_t stream)
     if (base % GP_PAGE_BYTES == 0 &&
         gp_record_get(&page->large) == (GP_CLASS_LARGE | GP_STATE_LIVE))
         return free_large(page, base, cache, stream);
-    gp_page_records *records = gp_page_get_records(page);
-    if (GP_UNLIKELY(records == NULL))
-        return free_slow(ptr, stream);
 
-    gp_slot slot = {.base = base, .record = gp_record_at(records, base)};
+    gp_slot slot = {.base = base, .record = gp_leaf_record(leaf, base)};
     /* Live and not shared: the bare class. */
     uint32_t size_class = gp_record_get(slot.record) ^ GP_STATE_LIVE;
     if (GP_UNLIKELY(size_class >= GP_CLASS_COUNT))
