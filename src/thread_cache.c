@@ -163,12 +163,18 @@ void gp_thread_cache_sweep(gp_thread_cache *cache)
     mark_flush(cache, flushed);
 }
 
+/* What a cache that got full keeps. */
+static size_t shrunk_bytes(const gp_thread_cache *cache)
+{
+    return cache->max_bytes - cache->max_bytes / 4;
+}
+
 /* The cache as a whole is full. The largest blocks hold most of it, in few of them: so
  * from there down, the colder half of each class, until a quarter is free. */
 static size_t shrink(gp_thread_cache *cache)
 {
     size_t flushed = 0;
-    size_t keep = cache->max_bytes - cache->max_bytes / 4;
+    size_t keep = shrunk_bytes(cache);
     for (uint32_t i = GP_CLASS_COUNT; i-- > 0 && gp_counter_get(&cache->cached_bytes) > keep;)
         flushed += flush_bin(cache, i, (cache->bins[i].count + 1u) / 2u);
     return flushed;
@@ -256,13 +262,15 @@ static void fill_bin(gp_thread_cache *cache, uint32_t size_class, const gp_slot 
 }
 
 /* As a class is asked for time and again its batches double, up to half the depth. They take
- * no more bytes than a small part of the cache, and none that would have to make room for: of
- * large blocks a batch saves little and strands much. */
+ * no more bytes than a small part of the cache: of large blocks a batch saves little and strands
+ * much. Nor do they fill the cache further than shrinking leaves it: else what is fetched ahead
+ * for one class is what soon flushes another, which then fetches ahead again. */
 static uint32_t batch_size(const gp_thread_cache *cache, uint32_t size_class)
 {
     const gp_bin *bin = &cache->bins[size_class];
     uint64_t cached = gp_counter_get(&cache->cached_bytes);
-    size_t room = cached < cache->max_bytes ? cache->max_bytes - (size_t)cached : 0;
+    uint64_t most_cached = shrunk_bytes(cache);
+    size_t room = cached < most_cached ? (size_t)(most_cached - cached) : 0;
     size_t bytes = room < cache->max_bytes / BATCH_SHARE ? room : cache->max_bytes / BATCH_SHARE;
     size_t blocks = bytes / bin->bytes;
     uint32_t doubled = 2u * bin->batch + 1u;
