@@ -11,6 +11,7 @@
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
+#include "thread_cache.h"
 #include "visible_order.h"
 
 /* Small blocks are cut from chunks of this size, twice the largest of them, or
@@ -118,7 +119,8 @@ static bool join_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
     return found;
 }
 
-static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
+/* What no other stream has to be asked for. */
+static bool take_near(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
     *tier = GP_TIER_L2;
     if (take_own(supply, fit, span))
@@ -129,7 +131,13 @@ static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, 
     if (take_common(supply, fit, span))
         return true;
     *tier = GP_TIER_L2;
-    return join_own(supply, fit, span) || take_shared(supply, fit, span, tier);
+    return join_own(supply, fit, span);
+}
+
+static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
+{
+    return take_near(supply, fit, span, tier) ||
+           (is_within_budget(supply, fit) && take_shared(supply, fit, span, tier));
 }
 
 /* ---- growth ---------------------------------------------------------------------- */
@@ -442,33 +450,63 @@ static gp_fit chunk_fit(const gp_supply *supply, size_t least)
 }
 
 /* fit->bytes becomes `least` if there is no more. */
-static gp_status find_chunk(const gp_supply *supply, size_t least, gp_fit *fit, gp_span *span,
-                            gp_tier *tier)
+static gp_status find_far_chunk(const gp_supply *supply, size_t least, gp_fit *fit, gp_span *span,
+                                gp_tier *tier)
 {
-    gp_trace_scope scope;
-    begin(&scope, supply, GP_TRACE_MISS, fit->bytes);
     gp_status status = find_or_grow(supply, fit, span, tier);
     if (gp_pressure_is_cause(status)) {
         fit->bytes = least;
         status = find_in_need(supply, fit, span, tier);
     }
-    gp_trace_end(&scope);
     return status;
+}
+
+static gp_status add_chunk(const gp_supply *supply, const gp_request *request, const gp_fit *fit,
+                           gp_span span, gp_slot *slot, bool *found)
+{
+    make_block(supply, span);
+    gp_status status = gp_stream_cache_add_chunk(supply->cache, gp_address_table_held(span.base),
+                                                 request, slot, found);
+    if (status != GP_OK)
+        gp_stream_cache_put_back(supply->cache, fit, span);
+    return status;
+}
+
+/* What the thread keeps in other classes may join into what is wanted. */
+static gp_status look_after_yield(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                                  bool *found)
+{
+    uint32_t got = 0;
+    gp_status status = GP_OK;
+    if (gp_thread_cache_yield(supply->thread))
+        status = gp_stream_cache_take(supply->cache, request, slot, 1, &got);
+    *found = got > 0;
+    return status;
+}
+
+static gp_status supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                              bool *found, gp_tier *tier)
+{
+    const size_t least = least_chunk(request);
+    gp_fit fit = chunk_fit(supply, least);
+    gp_span span;
+    if (!take_near(supply, &fit, &span, tier)) {
+        gp_status status = look_after_yield(supply, request, slot, found);
+        if (status != GP_OK || *found)
+            return status;
+        status = find_far_chunk(supply, least, &fit, &span, tier);
+        if (status != GP_OK)
+            return status;
+    }
+    return add_chunk(supply, request, &fit, span, slot, found);
 }
 
 gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
                           bool *found, gp_tier *tier)
 {
-    const size_t least = least_chunk(request);
-    gp_fit fit = chunk_fit(supply, least);
-    gp_span span;
-    gp_status status = find_chunk(supply, least, &fit, &span, tier);
-    if (status != GP_OK)
-        return status;
-    make_block(supply, span);
-    status = gp_stream_cache_add_chunk(supply->cache, gp_address_table_held(span.base), request,
-                                       slot, found);
-    if (status != GP_OK)
-        gp_stream_cache_put_back(supply->cache, &fit, span);
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_MISS, request->bytes);
+    gp_status status = supply_chunk(supply, request, slot, found, tier);
+    gp_trace_end(&scope);
     return status;
 }
