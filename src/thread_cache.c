@@ -128,11 +128,29 @@ void gp_thread_cache_flush_all(gp_thread_cache *cache)
         (void)flush_bin(cache, i, cache->bins[i].count);
 }
 
-bool gp_thread_cache_yield(gp_thread_cache *cache)
+/* The shortest class above this one of which there is a block; GP_CLASS_COUNT: none. */
+static uint32_t longer_class(const gp_thread_cache *cache, uint32_t size_class)
+{
+    do
+        size_class++;
+    while (size_class < GP_CLASS_COUNT && cache->bins[size_class].count == 0);
+    return size_class;
+}
+
+static size_t yield(gp_thread_cache *cache, uint32_t size_class)
+{
+    const size_t cached = gp_counter_get(&cache->cached_bytes);
+    const uint32_t longer = longer_class(cache, size_class);
+    if (longer < GP_CLASS_COUNT)
+        return flush_bin(cache, longer, 1);
+    gp_thread_cache_flush_all(cache);
+    return cached;
+}
+
+bool gp_thread_cache_yield(gp_thread_cache *cache, uint32_t size_class)
 {
     gp_thread_cache_enter_slow(cache);
-    const size_t flushed = gp_counter_get(&cache->cached_bytes);
-    gp_thread_cache_flush_all(cache);
+    const size_t flushed = yield(cache, size_class);
     gp_asymmetric_leave(&cache->side);
     mark_flush(cache, flushed);
     return flushed > 0;

@@ -188,8 +188,6 @@ Test(alloc, refills_the_thread_cache_before_it_is_dry)
     cr_assert(lt(u64, before.l1_refills, after.l1_refills));
 }
 
-/* C34: each request was a little larger than every cached block, while the device was
- * still busy with all of them. Segments of the usual size: tiny ones cannot be joined. */
 /* The pool is one chunk, which is full of small blocks at first. */
 Test(alloc, joins_what_its_thread_keeps_in_other_classes_before_the_pool_grows)
 {
@@ -211,6 +209,34 @@ Test(alloc, joins_what_its_thread_keeps_in_other_classes_before_the_pool_grows)
         pool_free(blocks[i], stream);
 }
 
+/* The same, but one of the kept blocks is longer than what is wanted. */
+Test(alloc, takes_a_longer_block_of_its_thread_and_leaves_it_the_others)
+{
+    enum { SHORT = 8, LONG = 3 };
+    cudaStream_t stream = pool_attached_stream();
+    void *shorts[SHORT];
+    void *longs[LONG];
+    for (size_t i = 0; i < LONG; i++)
+        longs[i] = pool_alloc(KIB(512), stream);
+    for (size_t i = 0; i < SHORT; i++)
+        shorts[i] = pool_alloc(KIB(64), stream);
+    for (size_t i = 0; i < SHORT; i++)
+        pool_free(shorts[i], stream);
+    pool_free(longs[0], stream);
+    const gp_pool_stats before = pool_stats();
+
+    longs[0] = pool_alloc(KIB(256), stream);
+
+    const gp_pool_stats after = pool_stats();
+    cr_assert(eq(u64, before.l1_cached_bytes, KIB(1024)));
+    cr_assert(ge(u64, after.l1_cached_bytes, SHORT * KIB(64)), "the short ones went too");
+    cr_assert(eq(u64, after.native_allocs, before.native_allocs));
+    for (size_t i = 0; i < LONG; i++)
+        pool_free(longs[i], stream);
+}
+
+/* C34: each request was a little larger than every cached block, while the device was
+ * still busy with all of them. Segments of the usual size: tiny ones cannot be joined. */
 Test(alloc, of_slowly_growing_sizes_does_not_pile_up)
 {
     gp_pool_config config = pool_config();
