@@ -1,5 +1,6 @@
 /* Allocation: what comes back, and from which tier. */
 #include "pool_fixture.h"
+#include "seeded_random.h"
 
 #include <string.h>
 
@@ -186,6 +187,35 @@ Test(alloc, refills_the_thread_cache_before_it_is_dry)
     gp_pool_stats after = pool_stats();
     cr_assert(eq(u64, after.l1_hits - before.l1_hits, 300), "a class ran dry although L2 was full");
     cr_assert(lt(u64, before.l1_refills, after.l1_refills));
+}
+
+/* Many more classes come and go than fit: what is fetched ahead for one must not be what makes
+ * the next free flush another. */
+Test(alloc, does_not_refill_and_flush_a_full_thread_cache_by_turns)
+{
+    enum { HELD = 2000, PAIRS = 20000 };
+    gp_pool_config config = pool_config();
+    config.max_bytes = GIB(1);
+    config.segment_bytes = MIB(32);
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_attached_stream();
+    uint64_t random = 1;
+    void *held[HELD];
+    for (size_t i = 0; i < HELD; i++)
+        held[i] = pool_alloc(512 + seeded_random_below(&random, KIB(64)), stream);
+    const gp_pool_stats before = pool_stats();
+
+    for (int i = 0; i < PAIRS; i++) {
+        size_t index = seeded_random_below(&random, HELD);
+        pool_free(held[index], stream);
+        held[index] = pool_alloc(512 + seeded_random_below(&random, KIB(64)), stream);
+    }
+
+    const gp_pool_stats after = pool_stats();
+    cr_assert(lt(u64, after.l1_refills - before.l1_refills, PAIRS / 50));
+    cr_assert(gt(u64, after.l1_hits - before.l1_hits, PAIRS * 8 / 10));
+    for (size_t i = 0; i < HELD; i++)
+        pool_free(held[i], stream);
 }
 
 /* The pool is one chunk, which is full of small blocks at first. */
