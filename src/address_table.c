@@ -47,9 +47,11 @@ void gp_address_table_assign(uintptr_t base, size_t bytes, gp_segment *segment)
 {
     gp_pool *pool = segment == NULL ? NULL : segment->pool;
     for (uintptr_t address = base; address < base + bytes; address += GP_PAGE_BYTES) {
-        gp_page *page = gp_address_table_held(address);
+        gp_leaf *leaf = gp_address_table_held_leaf(address);
+        gp_page *page = gp_leaf_page(leaf, address);
         page->base = address;
-        atomic_store_explicit(&page->pool, pool, memory_order_release);
+        atomic_store_explicit(&leaf->pools[(address >> GP_PAGE_SHIFT) % GP_LEAF_ENTRIES], pool,
+                              memory_order_release);
         atomic_store_explicit(&page->segment, segment, memory_order_release);
     }
 }

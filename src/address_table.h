@@ -1,13 +1,16 @@
 /*
- * From a device address to its page, and to the record of a small block, in one load.
+ * From a device address to its pool, its page, and the record of a small block, each in one load
+ * after that of the leaf.
  *
  *     address: | 19 bits root | 14 bits page | 7 bits granule | 9 bits inside |
  *
- *     root ──▶ leaf ─┬─ pages[page]
+ *     root ──▶ leaf ─┬─ pools[page]
+ *                    ├─ pages[page]
  *                    └─ records[page, granule]
  *
- * Both places follow from the address alone, so that a free waits for both cache lines at once:
- * with many live blocks neither is in a cache.
+ * A free that hits needs the first and the last. With many live blocks no record is in a cache;
+ * pools, eight to a cache line, are. Both places follow from the address alone, so that neither
+ * has to wait for the other.
  *
  * One table for the process, since a free names no pool. Reading takes no lock; leaves are never
  * freed. The kernel gives a leaf only the memory that is written: of pages 0.2 % of the device
@@ -32,6 +35,7 @@
 
 typedef struct gp_leaf {
     gp_page pages[GP_LEAF_ENTRIES];
+    _Atomic(gp_pool *) pools[GP_LEAF_ENTRIES]; /* NULL: not gp's memory. */
     gp_record records[GP_LEAF_RECORDS];
 } gp_leaf;
 
@@ -59,6 +63,12 @@ static inline gp_page *gp_leaf_page(gp_leaf *leaf, uintptr_t address)
     return &leaf->pages[(address >> GP_PAGE_SHIFT) % GP_LEAF_ENTRIES];
 }
 
+static inline gp_pool *gp_leaf_pool(const gp_leaf *leaf, uintptr_t address)
+{
+    return atomic_load_explicit(&leaf->pools[(address >> GP_PAGE_SHIFT) % GP_LEAF_ENTRIES],
+                                memory_order_acquire);
+}
+
 /* The record of a small block that starts at `address`. */
 static inline gp_record *gp_leaf_record(gp_leaf *leaf, uintptr_t address)
 {
@@ -76,6 +86,12 @@ static inline gp_page *gp_address_table_page(uintptr_t address)
 static inline gp_page *gp_address_table_held(uintptr_t address)
 {
     return gp_leaf_page(gp_address_table_held_leaf(address), address);
+}
+
+static inline gp_pool *gp_address_table_pool(uintptr_t address)
+{
+    const gp_leaf *leaf = gp_address_table_leaf(address);
+    return leaf == NULL ? NULL : gp_leaf_pool(leaf, address);
 }
 
 static inline struct gp_segment *gp_address_table_segment(uintptr_t address)

@@ -30,7 +30,7 @@ static bool describe(gp_page *page, uintptr_t base, gp_block *block)
     gp_record *record = record_at(page, base);
     if (record == NULL || !is_outstanding(gp_record_get(record)))
         return false;
-    block->pool = atomic_load_explicit(&page->pool, memory_order_acquire);
+    block->pool = gp_address_table_pool(base);
     block->slot = (gp_slot){.base = base, .record = record};
     block->value = gp_record_get(record);
     block->bytes = gp_page_block_bytes(page, block->value);

@@ -219,15 +219,14 @@ gp_status gp_free_async(void *ptr, cudaStream_t stream)
     gp_leaf *leaf = gp_address_table_leaf(base);
     if (GP_UNLIKELY(leaf == NULL || base % GP_GRANULE_BYTES != 0))
         return free_slow(ptr, stream);
-    gp_page *page = gp_leaf_page(leaf, base);
-    gp_pool *pool = atomic_load_explicit(&page->pool, memory_order_acquire);
+    gp_pool *pool = gp_leaf_pool(leaf, base);
     gp_thread_cache *cache = pool == NULL ? NULL : gp_thread_find(pool, stream);
     if (GP_UNLIKELY(cache == NULL))
         return free_slow(ptr, stream);
 
     if (base % GP_PAGE_BYTES == 0 &&
-        gp_record_get(&page->large) == (GP_CLASS_LARGE | GP_STATE_LIVE))
-        return free_large(page, base, cache, stream);
+        gp_record_get(&gp_leaf_page(leaf, base)->large) == (GP_CLASS_LARGE | GP_STATE_LIVE))
+        return free_large(gp_leaf_page(leaf, base), base, cache, stream);
 
     gp_slot slot = {.base = base, .record = gp_leaf_record(leaf, base)};
     /* Live and not shared: the bare class. */

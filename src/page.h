@@ -43,29 +43,26 @@
 
 typedef _Atomic(uint32_t) gp_record;
 
-/* An entry of the address table. All that a block needs is in its first cache line: the pages
+/* An entry of the address table. All but its place in a heap is in its first cache line: the pages
  * are too many to be in a cache. */
 typedef struct gp_page {
-    _Alignas(64) _Atomic(gp_pool *) pool; /* NULL: not gp's memory. */
-    _Atomic(struct gp_segment *) segment; /* Innermost; NULL likewise. */
-    uintptr_t base;                       /* Multiple of GP_PAGE_BYTES; set with the segment. */
-    _Atomic(size_t) large_bytes;          /* Size of the large block, or of the free span, */
-    gp_record large;                      /* and its record. */
-    _Atomic(bool) has_small;              /* A small block has started here. */
-    union {
-        struct {
-            uint64_t give; /* The stream's give count at the last free in the large block. */
-            struct gp_stream_cache *holder; /* Of a charged one: whose budget it counts in. */
-        };
-        /* In a chunk: a bit for each small block that the policy has not. Under the lock of the
-         * stream cache that cuts it. */
-        uint64_t taken[GP_PAGE_RECORDS / 64];
-    };
+    _Alignas(GP_CACHE_LINE) _Atomic(struct gp_segment *) segment; /* Innermost; NULL: not gp's. */
+    uintptr_t base;                 /* Multiple of GP_PAGE_BYTES; set with the segment. */
+    _Atomic(size_t) large_bytes;    /* Size of the large block, or of the free span, */
+    gp_record large;                /* and its record. */
+    _Atomic(bool) has_small;        /* A small block has started here. */
+    uint64_t give;                  /* The stream's give count at the last free in it. */
+    struct gp_stream_cache *holder; /* Of a charged block: whose budget it counts in. */
 
-    /* Of a free span in a stream heap. */
-    _Alignas(GP_CACHE_LINE) RB_ENTRY(gp_page) by_address;
+    /* A bit for each small block that the policy has not. Under the lock of the stream cache that
+     * cuts the page. */
+    uint64_t taken[GP_PAGE_RECORDS / 64];
+
+    RB_ENTRY(gp_page) by_address; /* Of a free span in a stream heap. */
     RB_ENTRY(gp_page) by_size;
 } gp_page;
+
+_Static_assert(offsetof(gp_page, by_address) == GP_CACHE_LINE, "the rest is one cache line");
 
 /* A block as the tiers pass it around. */
 typedef struct gp_slot {

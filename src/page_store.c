@@ -2,15 +2,6 @@
 
 #include "address_table.h"
 
-void gp_page_store_open(uintptr_t base, size_t bytes)
-{
-    for (uintptr_t address = base; address < base + bytes; address += GP_PAGE_BYTES) {
-        gp_page *page = gp_address_table_held(address);
-        for (uint32_t i = 0; i < GP_PAGE_RECORDS / 64; i++)
-            page->taken[i] = 0;
-    }
-}
-
 /* One by one: a late free may read them meanwhile. */
 static void clear_records(uintptr_t page_base)
 {
@@ -27,6 +18,8 @@ void gp_page_store_retire(gp_page_store *store, uintptr_t base, size_t bytes)
         if (!gp_page_has_small(page))
             continue;
         clear_records(address);
+        for (uint32_t i = 0; i < GP_PAGE_RECORDS / 64; i++)
+            page->taken[i] = 0;
         atomic_store_explicit(&page->has_small, false, memory_order_relaxed);
         gp_counter_sub_shared(&store->count, 1);
     }

@@ -15,9 +15,6 @@ typedef struct gp_page_store {
 /* Of the records of a page. */
 #define GP_PAGE_RECORD_BYTES (GP_PAGE_RECORDS * sizeof(gp_record))
 
-/* Out of a span will be cut small blocks; nothing of it is taken yet. Spans are page-aligned. */
-void gp_page_store_open(uintptr_t base, size_t bytes);
-
 /* A small block starts in the page. The caller holds the lock of the cache that cuts it. */
 static inline void gp_page_store_note(gp_page_store *store, gp_page *page)
 {

@@ -279,7 +279,6 @@ static void link_chunk_locked(gp_stream_cache *cache, gp_segment *chunk)
     gp_counter_add(&cache->uncovered_bytes, span.bytes);
     gp_segment_link(&cache->chunks, chunk);
     gp_address_table_assign(span.base, span.bytes, chunk);
-    gp_page_store_open(span.base, span.bytes);
     gp_counter_add(&cache->free_bytes, span.bytes);
     gp_counter_add(&cache->free_chunks, 1);
     gp_counter_add(&cache->chunk_bytes, span.bytes);

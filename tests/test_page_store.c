@@ -63,26 +63,23 @@ Test(page_store, leaves_no_record_where_the_memory_goes_back)
     cr_assert(eq(u64, gp_counter_get(&store.count), 0));
 }
 
-/* Their place was that of a large block before. */
-Test(page_store, opens_a_span_of_which_nothing_is_taken)
-{
-    gp_page *page = gp_address_table_held(BASE + GP_PAGE_BYTES);
-    page->give = UINT64_MAX;
-    page->holder = (struct gp_stream_cache *)UINTPTR_MAX;
-
-    gp_page_store_open(BASE, 2 * GP_PAGE_BYTES);
-
-    for (uint32_t i = 0; i < GP_PAGE_RECORDS; i++)
-        cr_assert(not(gp_page_give(page, BASE + GP_PAGE_BYTES + i * GP_GRANULE_BYTES)));
-}
-
 Test(page_store, knows_a_block_that_comes_back_twice)
 {
     gp_page *page = gp_address_table_held(BASE);
-    gp_page_store_open(BASE, GP_PAGE_BYTES);
     gp_page_take(page, BASE + 512);
 
     cr_assert(gp_page_give(page, BASE + 512));
+    cr_assert(not(gp_page_give(page, BASE + 512)));
+}
+
+Test(page_store, knows_of_no_block_where_the_memory_went_back)
+{
+    gp_page *page = gp_address_table_held(BASE);
+    gp_page_store_note(&store, page);
+    gp_page_take(page, BASE + 512);
+
+    gp_page_store_retire(&store, BASE, GP_PAGE_BYTES);
+
     cr_assert(not(gp_page_give(page, BASE + 512)));
 }
 
