@@ -14,6 +14,10 @@
 /* A batch from L2, this share. */
 #define BATCH_SHARE 16u
 
+/* Down to an eighth of a block's length: a few of these join into one. It takes many shorter
+ * ones, which are worth more where they are. */
+#define NEAR_CLASSES (3u * GP_CLASS_STEPS)
+
 /* What lay here would have been freed where no tool sees it, or behind no fence. */
 static size_t most_bytes(const gp_stream_cache *stream)
 {
@@ -122,10 +126,17 @@ static void mark_flush(const gp_thread_cache *cache, size_t bytes)
                       cache->handle);
 }
 
+static size_t flush_classes(gp_thread_cache *cache, uint32_t first, uint32_t last)
+{
+    size_t flushed = 0;
+    for (uint32_t i = first; i <= last; i++)
+        flushed += flush_bin(cache, i, cache->bins[i].count);
+    return flushed;
+}
+
 void gp_thread_cache_flush_all(gp_thread_cache *cache)
 {
-    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
-        (void)flush_bin(cache, i, cache->bins[i].count);
+    (void)flush_classes(cache, 0, GP_CLASS_COUNT - 1);
 }
 
 /* The shortest class above this one of which there is a block; GP_CLASS_COUNT: none. */
@@ -139,12 +150,12 @@ static uint32_t longer_class(const gp_thread_cache *cache, uint32_t size_class)
 
 static size_t yield(gp_thread_cache *cache, uint32_t size_class)
 {
-    const size_t cached = gp_counter_get(&cache->cached_bytes);
     const uint32_t longer = longer_class(cache, size_class);
     if (longer < GP_CLASS_COUNT)
         return flush_bin(cache, longer, 1);
-    gp_thread_cache_flush_all(cache);
-    return cached;
+    const uint32_t near = size_class > NEAR_CLASSES ? size_class - NEAR_CLASSES : 0;
+    const size_t flushed = flush_classes(cache, near, size_class);
+    return flushed > 0 ? flushed : flush_classes(cache, 0, near);
 }
 
 bool gp_thread_cache_yield(gp_thread_cache *cache, uint32_t size_class)

@@ -82,8 +82,8 @@ void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t byte
 void gp_thread_cache_flush_all(gp_thread_cache *cache);
 
 /* Its owner: flush to L2 what may serve a class that has run dry there: one longer block, out of
- * which it can be cut, or if there is none, everything, which may join into it. False if there was
- * nothing. */
+ * which it can be cut; or if there is none, those not much shorter, which may join into it; or
+ * then the rest. False if there was nothing. */
 bool gp_thread_cache_yield(gp_thread_cache *cache, uint32_t size_class);
 
 /* Flush half of what nobody asked for since the last time. */

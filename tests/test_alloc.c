@@ -265,6 +265,35 @@ Test(alloc, takes_a_longer_block_of_its_thread_and_leaves_it_the_others)
         pool_free(longs[i], stream);
 }
 
+/* Nothing kept is longer, but some of it joins into what is wanted. */
+Test(alloc, joins_what_is_not_much_shorter_and_leaves_its_thread_the_rest)
+{
+    enum { TINY = 8, SHORT = 5, LONG = 3 };
+    cudaStream_t stream = pool_attached_stream();
+    void *blocks[TINY + SHORT];
+    void *longs[LONG];
+    for (size_t i = 0; i < LONG; i++)
+        longs[i] = pool_alloc(KIB(512), stream);
+    for (size_t i = 0; i < TINY + SHORT; i++)
+        blocks[i] = pool_alloc(i < TINY ? KIB(4) : KIB(64), stream);
+    for (size_t i = 0; i < TINY + SHORT; i++)
+        pool_free(blocks[i], stream);
+    const gp_pool_stats before = pool_stats();
+
+    void *wanted = pool_alloc(KIB(256), stream);
+    for (size_t i = 0; i < TINY; i++)
+        blocks[i] = pool_alloc(KIB(4), stream);
+
+    const gp_pool_stats after = pool_stats();
+    cr_assert(eq(u64, after.native_allocs, before.native_allocs));
+    cr_assert(eq(u64, after.l1_hits - before.l1_hits, TINY));
+    for (size_t i = 0; i < TINY; i++)
+        pool_free(blocks[i], stream);
+    for (size_t i = 0; i < LONG; i++)
+        pool_free(longs[i], stream);
+    pool_free(wanted, stream);
+}
+
 /* C34: each request was a little larger than every cached block, while the device was
  * still busy with all of them. Segments of the usual size: tiny ones cannot be joined. */
 Test(alloc, of_slowly_growing_sizes_does_not_pile_up)
