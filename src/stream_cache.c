@@ -113,6 +113,14 @@ static void let_chunk_go(gp_stream_cache *cache)
                             gp_counter_get(&cache->gives));
 }
 
+/* There may be thousands of chunks. Who looks for free ones has them in front, but for others that
+ * were free since. */
+static void move_to_front(gp_segment_list *list, gp_segment *segment)
+{
+    gp_segment_unlink(list, segment);
+    gp_segment_link(list, segment);
+}
+
 /* A block of one of the cache's own chunks is free again. */
 static void uncut(gp_stream_cache *cache, gp_segment *chunk, gp_span span, gp_order order)
 {
@@ -125,6 +133,7 @@ static void uncut(gp_stream_cache *cache, gp_segment *chunk, gp_span span, gp_or
     }
     chunk->taken_bytes -= span.bytes;
     if (chunk->taken_bytes == 0) {
+        move_to_front(&cache->chunks, chunk);
         gp_counter_add(&cache->free_chunks, 1);
         let_chunk_go(cache);
     }
@@ -315,10 +324,15 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_page *page,
 
 static gp_segment *find_free_chunk(const gp_stream_cache *cache, uint64_t limit)
 {
-    gp_segment *chunk = cache->chunks.first;
-    while (chunk != NULL && (chunk->taken_bytes != 0 || chunk->last_give > limit))
-        chunk = chunk->next;
-    return chunk;
+    uint64_t left = gp_counter_get(&cache->free_chunks);
+    for (gp_segment *chunk = cache->chunks.first; left > 0; chunk = chunk->next) {
+        if (chunk->taken_bytes != 0)
+            continue;
+        if (chunk->last_give <= limit)
+            return chunk;
+        left--;
+    }
+    return NULL;
 }
 
 bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit, bool spare,
