@@ -16,6 +16,13 @@
 #define PAIRS_A_STREAM ((size_t)100)
 #define SLOW_PAIRS ((size_t)500)
 
+/* Of a turn of the warm-up, which also replaces as many blocks as are live. */
+#define WARM_PAIRS_A_STREAM ((size_t)250)
+
+/* Turns, the last of which is one in which the contender did not grow, if there is one. */
+#define WARM_TURNS_LEAST 4
+#define WARM_TURNS_MOST 8
+
 static bool fail(bench_load *load, const char *call, const char *reason)
 {
     if (!atomic_exchange(&load->failed, true))
@@ -166,14 +173,47 @@ bool bench_load_run(bench_load *load, const bench_ticks *ticks, bench_load_round
            fail(load, "load", "out of memory");
 }
 
-/* As many as are live: the places of blocks are no longer those of an empty pool. */
+/* ---- warm-up ---- */
+
+static size_t pairs_of_turn(const bench_load *load)
+{
+    if (load->contender->ops->is_slow)
+        return pairs_of_round(load);
+    return larger(pairs_of_round(load),
+                  larger(load->size.live, load->size.streams * WARM_PAIRS_A_STREAM));
+}
+
+static bool get_reserved(bench_load *load, uint64_t *bytes)
+{
+    bench_usage usage;
+    int code = load->contender->ops->get_usage(load->contender, &usage);
+    if (code != 0)
+        return succeeded(load, "usage", code);
+    *bytes = usage.reserved_bytes;
+    return true;
+}
+
+/* Until blocks lie where chance has put them, caches have what they keep, and whatever grows has
+ * grown. */
+static bool turn_until_steady(bench_load *load)
+{
+    bool growing = true;
+    uint64_t before = 0;
+    for (int turn = 0; turn < WARM_TURNS_LEAST || (growing && turn < WARM_TURNS_MOST); turn++) {
+        uint64_t after;
+        if (!run_job(load, replace_job) || !get_reserved(load, &after))
+            return false;
+        growing = after > before;
+        before = after;
+    }
+    return true;
+}
+
+/* What is slow keeps nothing, and is as it will be from the start. */
 static bool warm_up(bench_load *load)
 {
-    size_t pairs = pairs_of_round(load);
-    if (!load->contender->ops->is_slow)
-        pairs = larger(pairs, load->size.live);
-    load->pairs = pairs / load->size.threads;
-    return run_job(load, replace_job);
+    load->pairs = pairs_of_turn(load) / load->size.threads;
+    return load->contender->ops->is_slow ? run_job(load, replace_job) : turn_until_steady(load);
 }
 
 /* ---- open and close ---- */

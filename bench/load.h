@@ -54,8 +54,9 @@ typedef struct bench_load_round {
 } bench_load_round;
 
 /*
- * Open the contender, make streams and live blocks, and replace enough of them to be
- * warm. On failure load->error says why; close it all the same.
+ * Open the contender, make streams and live blocks, and replace them until it is steady: at
+ * least four times over and 1000 a stream, at most twice that while the contender still takes
+ * more from the device. On failure load->error says why; close it all the same.
  */
 bool bench_load_open(bench_load *load, const bench_contender_ops *ops, const device_ops *device,
                      bench_mode mode, bench_load_size size);

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* As long as most segments of a pool are. */
-static const size_t window_bytes = (size_t)32 << 20;
+/* As long as the shortest segments of a pool are, so that few share a window. */
+static const size_t window_bytes = (size_t)2 << 20;
 
 static int compare_addresses(const gp_span_node *a, const gp_span_node *b)
 {

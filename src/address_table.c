@@ -16,12 +16,12 @@ static gp_status make_leaf(uintptr_t root)
 
     /* Zeroed by the kernel, so that only pages that are used take memory; not by mmap(), since leak
      * checkers do not look for pointers there. */
-    void *memory = calloc(1, GP_LEAF_ENTRIES * sizeof(gp_page) + _Alignof(gp_page));
+    void *memory = calloc(1, sizeof(gp_leaf) + _Alignof(gp_leaf));
     if (memory == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for the address table");
 
-    gp_page *leaf = (gp_page *)gp_round_up((uintptr_t)memory, _Alignof(gp_page));
-    gp_page *none = NULL;
+    gp_leaf *leaf = (gp_leaf *)gp_round_up((uintptr_t)memory, _Alignof(gp_leaf));
+    gp_leaf *none = NULL;
     if (!atomic_compare_exchange_strong_explicit(&gp_address_table[root], &none, leaf,
                                                  memory_order_acq_rel, memory_order_acquire))
         free(memory);
@@ -47,9 +47,11 @@ void gp_address_table_assign(uintptr_t base, size_t bytes, gp_segment *segment)
 {
     gp_pool *pool = segment == NULL ? NULL : segment->pool;
     for (uintptr_t address = base; address < base + bytes; address += GP_PAGE_BYTES) {
-        gp_page *page = gp_address_table_held(address);
+        gp_leaf *leaf = gp_address_table_held_leaf(address);
+        gp_page *page = gp_leaf_page(leaf, address);
         page->base = address;
-        atomic_store_explicit(&page->pool, pool, memory_order_release);
+        atomic_store_explicit(&leaf->pools[(address >> GP_PAGE_SHIFT) % GP_LEAF_ENTRIES], pool,
+                              memory_order_release);
         atomic_store_explicit(&page->segment, segment, memory_order_release);
     }
 }

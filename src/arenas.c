@@ -195,8 +195,7 @@ gp_status gp_arenas_usable_size(gp_pool *pool, const void *ptr, size_t *bytes)
 
 gp_pool *gp_arenas_pool_of(const void *ptr)
 {
-    gp_page *page = gp_address_table_page((uintptr_t)ptr);
-    gp_pool *pool = page == NULL ? NULL : atomic_load_explicit(&page->pool, memory_order_acquire);
+    gp_pool *pool = gp_address_table_pool((uintptr_t)ptr);
     /* In a forked child the lock may be somebody's for ever. */
     if (pool == NULL || gp_counter_get(&pool->arenas.count) == 0 || !gp_process_is_running())
         return NULL;

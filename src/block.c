@@ -3,6 +3,7 @@
 #include "address_table.h"
 #include "direct.h"
 #include "error.h"
+#include "page_store.h"
 
 static bool is_outstanding(uint32_t value)
 {
@@ -15,8 +16,8 @@ static bool is_outstanding(uint32_t value)
  * Of a large one and a small one at most one is outstanding. */
 static gp_record *record_at(gp_page *page, uintptr_t base)
 {
-    gp_page_records *records = gp_page_get_records(page);
-    gp_record *small = records == NULL ? NULL : gp_record_at(records, base);
+    gp_record *small =
+        gp_page_has_small(page) ? gp_leaf_record(gp_address_table_held_leaf(base), base) : NULL;
     if (base % GP_PAGE_BYTES != 0 || (small != NULL && is_outstanding(gp_record_get(small))))
         return small;
     const bool large = small == NULL || gp_record_get(&page->large) != GP_STATE_NONE;
@@ -29,7 +30,7 @@ static bool describe(gp_page *page, uintptr_t base, gp_block *block)
     gp_record *record = record_at(page, base);
     if (record == NULL || !is_outstanding(gp_record_get(record)))
         return false;
-    block->pool = atomic_load_explicit(&page->pool, memory_order_acquire);
+    block->pool = gp_address_table_pool(base);
     block->slot = (gp_slot){.base = base, .record = record};
     block->value = gp_record_get(record);
     block->bytes = gp_page_block_bytes(page, block->value);
@@ -45,7 +46,7 @@ static bool find_below(const gp_segment *segment, uintptr_t address, gp_block *b
      * native one reaches across it. */
     while (gp_address_table_segment(granule) == segment) {
         gp_page *page = gp_address_table_page(granule);
-        if (gp_page_get_records(page) == NULL)
+        if (!gp_page_has_small(page))
             granule &= ~(GP_PAGE_BYTES - 1); /* No small block starts in this page. */
         if (describe(page, granule, block))
             return true;
@@ -114,7 +115,7 @@ bool gp_block_next(const gp_segment *segment, uintptr_t *address, gp_block *bloc
             *address += block->bytes;
             return true;
         }
-        if (gp_address_table_segment(*address) != segment || gp_page_get_records(page) == NULL)
+        if (gp_address_table_segment(*address) != segment || !gp_page_has_small(page))
             *address = (*address & ~(GP_PAGE_BYTES - 1)) + GP_PAGE_BYTES;
         else
             *address += GP_GRANULE_BYTES;

@@ -1,9 +1,6 @@
 /*
- * A page: what gp knows about 64 KiB of device memory. The large block that starts with it, if
- * one does, and the records of all small ones that start in it:
- *
- *     address ──table──▶ page ─┬─────────────────────────────▶ large
- *                              └──(address / 512) % 128──▶ record
+ * A page: what gp knows about 64 KiB of device memory, but for the records of the small blocks in
+ * it, which lie beside the pages (address_table.h).
  *
  * A record is one word, so that a hit writes it with one store:
  *
@@ -11,9 +8,6 @@
  *     bits 16-23  state
  *     bit  24     other streams' uses were recorded (use_table)
  *     bit  25     live, large, and counted against its stream's budget (budget.h)
- *
- * With a cache line of bits they are 0.9 % of the memory, and there are such records only for pages
- * in which a small block ever started.
  */
 #ifndef GP_SRC_PAGE_H
 #define GP_SRC_PAGE_H
@@ -49,29 +43,26 @@
 
 typedef _Atomic(uint32_t) gp_record;
 
-typedef struct gp_page_records {
-    gp_record of_granule[GP_PAGE_RECORDS];
-
-    /* A bit for each block that the policy has not. Under the lock of the stream cache that cuts
-     * the page. */
-    _Alignas(GP_CACHE_LINE) uint64_t taken[GP_PAGE_RECORDS / 64];
-} gp_page_records;
-
-/* An entry of the address table. All that a large block needs is in its first cache line: its
- * pages are too many to be in a cache. */
+/* An entry of the address table. All but its place in a heap is in its first cache line: the pages
+ * are too many to be in a cache. */
 typedef struct gp_page {
-    _Alignas(64) _Atomic(gp_pool *) pool; /* NULL: not gp's memory. */
-    _Atomic(struct gp_segment *) segment; /* Innermost; NULL likewise. */
-    uintptr_t base;                       /* Multiple of GP_PAGE_BYTES; set with the segment. */
-    _Atomic(gp_page_records *) records;   /* NULL until a small block starts here. */
-    _Atomic(size_t) large_bytes;          /* Size of the large block, or of the free span, */
-    gp_record large;                      /* and its record. */
-    uint64_t give;                        /* The stream's give count at the last free in it. */
-    struct gp_stream_cache *holder;       /* Of a charged block: whose budget it counts in. */
+    _Alignas(GP_CACHE_LINE) _Atomic(struct gp_segment *) segment; /* Innermost; NULL: not gp's. */
+    uintptr_t base;                 /* Multiple of GP_PAGE_BYTES; set with the segment. */
+    _Atomic(size_t) large_bytes;    /* Size of the large block, or of the free span, */
+    gp_record large;                /* and its record. */
+    _Atomic(bool) has_small;        /* A small block has started here. */
+    uint64_t give;                  /* The stream's give count at the last free in it. */
+    struct gp_stream_cache *holder; /* Of a charged block: whose budget it counts in. */
+
+    /* A bit for each small block that the policy has not. Under the lock of the stream cache that
+     * cuts the page. */
+    uint64_t taken[GP_PAGE_RECORDS / 64];
 
     RB_ENTRY(gp_page) by_address; /* Of a free span in a stream heap. */
     RB_ENTRY(gp_page) by_size;
 } gp_page;
+
+_Static_assert(offsetof(gp_page, by_address) == GP_CACHE_LINE, "the rest is one cache line");
 
 /* A block as the tiers pass it around. */
 typedef struct gp_slot {
@@ -79,31 +70,20 @@ typedef struct gp_slot {
     gp_record *record;
 } gp_slot;
 
-static inline gp_page_records *gp_page_get_records(const gp_page *page)
-{
-    return atomic_load_explicit(&page->records, memory_order_acquire);
-}
-
-/* The record of a small block that starts at `base`. */
-static inline gp_record *gp_record_at(gp_page_records *records, uintptr_t base)
-{
-    return &records->of_granule[(base >> GP_GRANULE_SHIFT) % GP_PAGE_RECORDS];
-}
-
 /* A block leaves the policy. */
-static inline void gp_page_take(gp_page_records *records, uintptr_t base)
+static inline void gp_page_take(gp_page *page, uintptr_t base)
 {
     const uint32_t granule = (uint32_t)(base >> GP_GRANULE_SHIFT) % GP_PAGE_RECORDS;
-    records->taken[granule / 64] |= UINT64_C(1) << granule % 64;
+    page->taken[granule / 64] |= UINT64_C(1) << granule % 64;
 }
 
 /* It comes back. False: it did already, whatever its record says. */
-static inline bool gp_page_give(gp_page_records *records, uintptr_t base)
+static inline bool gp_page_give(gp_page *page, uintptr_t base)
 {
     const uint32_t granule = (uint32_t)(base >> GP_GRANULE_SHIFT) % GP_PAGE_RECORDS;
     const uint64_t bit = UINT64_C(1) << granule % 64;
-    const bool taken = (records->taken[granule / 64] & bit) != 0;
-    records->taken[granule / 64] &= ~bit;
+    const bool taken = (page->taken[granule / 64] & bit) != 0;
+    page->taken[granule / 64] &= ~bit;
     return taken;
 }
 

@@ -1,29 +1,36 @@
 /*
- * Records of a pool's small blocks: made when one first starts in a page, kept until the
- * memory under them is given back, then spare for the next.
+ * The records of a pool's small blocks: which pages have any, and that none is left where the
+ * memory under it goes back.
  */
 #ifndef GP_SRC_PAGE_STORE_H
 #define GP_SRC_PAGE_STORE_H
 
 #include "counter.h"
-#include "lock.h"
 #include "page.h"
 
 typedef struct gp_page_store {
-    gp_lock lock;                   /* Leaf lock. */
-    struct gp_spare_records *spare; /* Never freed before the pool: a late free of a stale
-                                       pointer may still read them. */
-    gp_counter count;               /* Pages' records that exist. */
+    gp_counter count; /* Pages in which a small block ever started. */
 } gp_page_store;
 
-void gp_page_store_init(gp_page_store *store);
-void gp_page_store_destroy(gp_page_store *store);
+/* Of the records of a page. */
+#define GP_PAGE_RECORD_BYTES (GP_PAGE_RECORDS * sizeof(gp_record))
 
-/* The records of the page that contains `base`, made if need be; NULL without host memory. The
- * caller holds the lock of the cache whose segment it lies in. */
-gp_page_records *gp_page_store_at(gp_page_store *store, uintptr_t base);
+/* A small block starts in the page. The caller holds the lock of the cache that cuts it. */
+static inline void gp_page_store_note(gp_page_store *store, gp_page *page)
+{
+    if (GP_LIKELY(atomic_load_explicit(&page->has_small, memory_order_relaxed)))
+        return;
+    atomic_store_explicit(&page->has_small, true, memory_order_relaxed);
+    (void)gp_counter_add_shared(&store->count, 1);
+}
 
-/* The memory of a span goes back: no block is in it any more. Spans are page-aligned. */
+static inline bool gp_page_has_small(const gp_page *page)
+{
+    return atomic_load_explicit(&page->has_small, memory_order_relaxed);
+}
+
+/* The memory of a span goes back: no block is in it any more, and a late free of a stale pointer
+ * finds none. */
 void gp_page_store_retire(gp_page_store *store, uintptr_t base, size_t bytes);
 
 #endif

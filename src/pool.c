@@ -52,7 +52,6 @@ static gp_status build_tiers(gp_pool *pool)
 
     gp_fence_store_init(&pool->fences, pool->backend, &pool->trace);
     pool->fences.pool = pool->config.visible_order ? pool : NULL;
-    gp_page_store_init(&pool->pages);
     gp_use_table_init(&pool->uses);
     gp_stream_names_init(&pool->names);
     gp_captured_blocks_init(&pool->captured);
@@ -184,7 +183,6 @@ void gp_pool_tear_down(gp_pool *pool)
     gp_direct_destroy(pool);
     gp_arenas_destroy(&pool->arenas);
     gp_captured_blocks_destroy(&pool->captured);
-    gp_page_store_destroy(&pool->pages);
     gp_fence_store_destroy(&pool->fences);
     gp_batch_store_destroy(&pool->batches);
     gp_global_tier_destroy(&pool->global);

@@ -182,7 +182,7 @@ static void add_native(gp_pool *pool, gp_pool_stats *stats)
     stats->event_records = gp_counter_get(&pool->fences.records);
     stats->event_queries = gp_counter_get(&pool->fences.queries);
     stats->stream_waits = gp_counter_get(&pool->fences.waits);
-    stats->metadata_bytes += gp_counter_get(&pool->pages.count) * sizeof(gp_page_records);
+    stats->metadata_bytes += gp_counter_get(&pool->pages.count) * GP_PAGE_RECORD_BYTES;
     stats->metadata_bytes += gp_counter_get(&pool->batches.count) * sizeof(gp_batch);
     stats->metadata_bytes += gp_counter_get(&pool->direct.count) * sizeof(gp_direct_block);
 

@@ -98,26 +98,23 @@ void gp_stream_cache_inherit(gp_stream_cache *cache, uint64_t id)
 
 /* ---- blocks out and in, under the lock ----------------------------------- */
 
-/* Cut one block; false if nothing fits or (status) it could not be recorded. */
-static bool cut(gp_stream_cache *cache, const gp_request *request, gp_slot *slot, gp_status *status)
+/* Cut one block; false if nothing fits. */
+static bool cut(gp_stream_cache *cache, const gp_request *request, gp_slot *slot)
 {
     gp_pool *pool = cache->pool;
     uintptr_t base;
     if (!pool->policy.take(cache->policy, request->bytes, request->alignment, &base))
         return false;
 
-    gp_page_records *records = gp_page_store_at(&pool->pages, base);
-    if (GP_UNLIKELY(records == NULL)) {
-        pool->policy.give(cache->policy, (gp_span){.base = base, .bytes = request->bytes});
-        *status = gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for block records");
-        return false;
-    }
+    gp_leaf *leaf = gp_address_table_held_leaf(base);
+    gp_page *page = gp_leaf_page(leaf, base);
     slot->base = base;
-    slot->record = gp_record_at(records, base);
+    slot->record = gp_leaf_record(leaf, base);
     gp_record_set(slot->record, request->size_class | GP_STATE_CACHED);
-    gp_page_take(records, base);
+    gp_page_take(page, base);
+    gp_page_store_note(&pool->pages, page);
 
-    gp_segment *chunk = gp_address_table_segment(base);
+    gp_segment *chunk = atomic_load_explicit(&page->segment, memory_order_relaxed);
     GP_ASSERT(chunk->home == cache);
     if (chunk->taken_bytes == 0)
         gp_counter_sub(&cache->free_chunks, 1);
@@ -135,6 +132,14 @@ static void let_chunk_go(gp_stream_cache *cache)
                             gp_counter_get(&cache->gives));
 }
 
+/* There may be thousands of chunks. Who looks for free ones has them in front, but for others that
+ * were free since. */
+static void move_to_front(gp_segment_list *list, gp_segment *segment)
+{
+    gp_segment_unlink(list, segment);
+    gp_segment_link(list, segment);
+}
+
 /* A block of one of the cache's own chunks is free again. */
 static void uncut(gp_stream_cache *cache, gp_segment *chunk, gp_span span, gp_order order)
 {
@@ -147,6 +152,7 @@ static void uncut(gp_stream_cache *cache, gp_segment *chunk, gp_span span, gp_or
     }
     chunk->taken_bytes -= span.bytes;
     if (chunk->taken_bytes == 0) {
+        move_to_front(&cache->chunks, chunk);
         gp_counter_add(&cache->free_chunks, 1);
         let_chunk_go(cache);
     }
@@ -201,7 +207,8 @@ void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_orde
         return;
     }
     const gp_span span = {.base = slot.base, .bytes = gp_slot_bytes(slot)};
-    gp_segment *segment = gp_address_table_segment(slot.base);
+    gp_page *page = gp_address_table_held(slot.base);
+    gp_segment *segment = atomic_load_explicit(&page->segment, memory_order_acquire);
     uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
     if (size_class == GP_CLASS_LARGE) {
         GP_ASSERT(order == GP_ORDERED_EVERYWHERE);
@@ -211,8 +218,7 @@ void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_orde
         keep_guest(cache, slot, span.bytes, segment->home);
     } else {
         gp_record_set(slot.record, size_class | GP_STATE_FREED);
-        if (GP_LIKELY(
-                gp_page_give(gp_page_get_records(gp_address_table_page(slot.base)), slot.base)))
+        if (GP_LIKELY(gp_page_give(page, slot.base)))
             uncut(cache, segment, span, order);
         else
             gp_stream_cache_note_twice(cache, span.bytes);
@@ -242,17 +248,14 @@ bool gp_stream_cache_drain_locked(gp_stream_cache *cache)
 gp_status gp_stream_cache_take(gp_stream_cache *cache, const gp_request *request, gp_slot *slots,
                                uint32_t want, uint32_t *got)
 {
-    gp_status status = GP_OK;
     uint32_t taken = 0;
 
     gp_stream_cache_lock(cache);
     (void)gp_stream_cache_drain_locked(cache);
-    while (taken < want && cut(cache, request, &slots[taken], &status))
+    while (taken < want && cut(cache, request, &slots[taken]))
         taken++;
     gp_stream_cache_unlock(cache);
 
-    if (taken == 0 && status != GP_OK)
-        return status;
     *got = taken;
     return GP_OK;
 }
@@ -327,10 +330,8 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_page *page,
     gp_stream_cache_lock(cache);
     gp_status status = cache->pool->policy.add_segment(cache->policy, span);
     if (status == GP_OK) {
-        /* Who could not record the block is told when it looks for the next one. */
-        gp_status cut_status;
         link_chunk_locked(cache, chunk);
-        *found = cut(cache, request, slot, &cut_status);
+        *found = cut(cache, request, slot);
     }
     gp_stream_cache_unlock(cache);
 
@@ -342,10 +343,15 @@ gp_status gp_stream_cache_add_chunk(gp_stream_cache *cache, gp_page *page,
 
 static gp_segment *find_free_chunk(const gp_stream_cache *cache, uint64_t limit)
 {
-    gp_segment *chunk = cache->chunks.first;
-    while (chunk != NULL && (chunk->taken_bytes != 0 || chunk->last_give > limit))
-        chunk = chunk->next;
-    return chunk;
+    uint64_t left = gp_counter_get(&cache->free_chunks);
+    for (gp_segment *chunk = cache->chunks.first; left > 0; chunk = chunk->next) {
+        if (chunk->taken_bytes != 0)
+            continue;
+        if (chunk->last_give <= limit)
+            return chunk;
+        left--;
+    }
+    return NULL;
 }
 
 bool gp_stream_cache_remove_chunk_locked(gp_stream_cache *cache, uint64_t limit, bool spare,

@@ -125,8 +125,7 @@ static inline const char *gp_stream_cache_name(const gp_stream_cache *cache)
 
 /*
  * Take up to `want` blocks out of the stream's own chunks; *got says how many.
- * Records read GP_STATE_CACHED. GP_OK also if none fits;
- * GP_ERR_OUT_OF_HOST_MEMORY if there was one but no memory to keep track of it.
+ * Records read GP_STATE_CACHED. GP_OK also if none fits.
  */
 gp_status gp_stream_cache_take(gp_stream_cache *cache, const gp_request *request, gp_slot *slots,
                                uint32_t want, uint32_t *got);

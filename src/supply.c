@@ -472,13 +472,14 @@ static gp_status add_chunk(const gp_supply *supply, const gp_request *request, c
     return status;
 }
 
-/* What the thread keeps in other classes may join into what is wanted. */
+/* What the thread keeps in other classes may hold what is wanted, or join into it. */
 static gp_status look_after_yield(const gp_supply *supply, const gp_request *request, gp_slot *slot,
                                   bool *found)
 {
     uint32_t got = 0;
     gp_status status = GP_OK;
-    if (gp_thread_cache_yield(supply->thread))
+    while (got == 0 && status == GP_OK &&
+           gp_thread_cache_yield(supply->thread, request->size_class))
         status = gp_stream_cache_take(supply->cache, request, slot, 1, &got);
     *found = got > 0;
     return status;

@@ -8,7 +8,7 @@
  *     the commons: complete, whoever used it                    no fence needed
  *     the commons again, after the stream left there what it kept for itself
  *     what was freed on the stream, joined and cut
- *     for a small block: what its thread keeps in other classes, flushed and joined
+ *     for a small block: a longer one that its thread keeps, or what joins of all it keeps
  *     other streams' idle memory that the device is past
  *     one block of any stream, behind a queued wait for it (GP_SHARE_WAIT)
  *     growth, one thread at a time; before the pool passes its peak, or soft_bytes, every

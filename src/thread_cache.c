@@ -14,6 +14,10 @@
 /* A batch from L2, this share. */
 #define BATCH_SHARE 16u
 
+/* Down to an eighth of a block's length: a few of these join into one. It takes many shorter
+ * ones, which are worth more where they are. */
+#define NEAR_CLASSES (3u * GP_CLASS_STEPS)
+
 /* What lay here would have been freed where no tool sees it, or behind no fence. */
 static size_t most_bytes(const gp_stream_cache *stream)
 {
@@ -122,17 +126,42 @@ static void mark_flush(const gp_thread_cache *cache, size_t bytes)
                       cache->handle);
 }
 
-void gp_thread_cache_flush_all(gp_thread_cache *cache)
+static size_t flush_classes(gp_thread_cache *cache, uint32_t first, uint32_t last)
 {
-    for (uint32_t i = 0; i < GP_CLASS_COUNT; i++)
-        (void)flush_bin(cache, i, cache->bins[i].count);
+    size_t flushed = 0;
+    for (uint32_t i = first; i <= last; i++)
+        flushed += flush_bin(cache, i, cache->bins[i].count);
+    return flushed;
 }
 
-bool gp_thread_cache_yield(gp_thread_cache *cache)
+void gp_thread_cache_flush_all(gp_thread_cache *cache)
+{
+    (void)flush_classes(cache, 0, GP_CLASS_COUNT - 1);
+}
+
+/* The shortest class above this one of which there is a block; GP_CLASS_COUNT: none. */
+static uint32_t longer_class(const gp_thread_cache *cache, uint32_t size_class)
+{
+    do
+        size_class++;
+    while (size_class < GP_CLASS_COUNT && cache->bins[size_class].count == 0);
+    return size_class;
+}
+
+static size_t yield(gp_thread_cache *cache, uint32_t size_class)
+{
+    const uint32_t longer = longer_class(cache, size_class);
+    if (longer < GP_CLASS_COUNT)
+        return flush_bin(cache, longer, 1);
+    const uint32_t near = size_class > NEAR_CLASSES ? size_class - NEAR_CLASSES : 0;
+    const size_t flushed = flush_classes(cache, near, size_class);
+    return flushed > 0 ? flushed : flush_classes(cache, 0, near);
+}
+
+bool gp_thread_cache_yield(gp_thread_cache *cache, uint32_t size_class)
 {
     gp_thread_cache_enter_slow(cache);
-    const size_t flushed = gp_counter_get(&cache->cached_bytes);
-    gp_thread_cache_flush_all(cache);
+    const size_t flushed = yield(cache, size_class);
     gp_asymmetric_leave(&cache->side);
     mark_flush(cache, flushed);
     return flushed > 0;
@@ -173,12 +202,18 @@ void gp_thread_cache_sweep(gp_thread_cache *cache)
     mark_flush(cache, flushed);
 }
 
+/* What a cache that got full keeps. */
+static size_t shrunk_bytes(const gp_thread_cache *cache)
+{
+    return cache->max_bytes - cache->max_bytes / 4;
+}
+
 /* The cache as a whole is full. The largest blocks hold most of it, in few of them: so
  * from there down, the colder half of each class, until a quarter is free. */
 static size_t shrink(gp_thread_cache *cache)
 {
     size_t flushed = 0;
-    size_t keep = cache->max_bytes - cache->max_bytes / 4;
+    size_t keep = shrunk_bytes(cache);
     for (uint32_t i = GP_CLASS_COUNT; i-- > 0 && gp_counter_get(&cache->cached_bytes) > keep;)
         flushed += flush_bin(cache, i, (cache->bins[i].count + 1u) / 2u);
     return flushed;
@@ -266,13 +301,15 @@ static void fill_bin(gp_thread_cache *cache, uint32_t size_class, const gp_slot 
 }
 
 /* As a class is asked for time and again its batches double, up to half the depth. They take
- * no more bytes than a small part of the cache, and none that would have to make room for: of
- * large blocks a batch saves little and strands much. */
+ * no more bytes than a small part of the cache: of large blocks a batch saves little and strands
+ * much. Nor do they fill the cache further than shrinking leaves it: else what is fetched ahead
+ * for one class is what soon flushes another, which then fetches ahead again. */
 static uint32_t batch_size(const gp_thread_cache *cache, uint32_t size_class)
 {
     const gp_bin *bin = &cache->bins[size_class];
     uint64_t cached = gp_counter_get(&cache->cached_bytes);
-    size_t room = cached < cache->max_bytes ? cache->max_bytes - (size_t)cached : 0;
+    uint64_t most_cached = shrunk_bytes(cache);
+    size_t room = cached < most_cached ? (size_t)(most_cached - cached) : 0;
     size_t bytes = room < cache->max_bytes / BATCH_SHARE ? room : cache->max_bytes / BATCH_SHARE;
     size_t blocks = bytes / bin->bytes;
     uint32_t doubled = 2u * bin->batch + 1u;

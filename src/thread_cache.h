@@ -81,9 +81,10 @@ void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t byte
 /* Flush everything to L2. The caller owns the cache, or has revoked it. */
 void gp_thread_cache_flush_all(gp_thread_cache *cache);
 
-/* Its owner: flush everything to L2, where it may join into what is wanted. False if there was
- * nothing. */
-bool gp_thread_cache_yield(gp_thread_cache *cache);
+/* Its owner: flush to L2 what may serve a class that has run dry there: one longer block, out of
+ * which it can be cut; or if there is none, those not much shorter, which may join into it; or
+ * then the rest. False if there was nothing. */
+bool gp_thread_cache_yield(gp_thread_cache *cache, uint32_t size_class);
 
 /* Flush half of what nobody asked for since the last time. */
 void gp_thread_cache_sweep(gp_thread_cache *cache);

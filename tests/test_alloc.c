@@ -1,5 +1,6 @@
 /* Allocation: what comes back, and from which tier. */
 #include "pool_fixture.h"
+#include "seeded_random.h"
 
 #include <string.h>
 
@@ -188,8 +189,35 @@ Test(alloc, refills_the_thread_cache_before_it_is_dry)
     cr_assert(lt(u64, before.l1_refills, after.l1_refills));
 }
 
-/* C34: each request was a little larger than every cached block, while the device was
- * still busy with all of them. Segments of the usual size: tiny ones cannot be joined. */
+/* Many more classes come and go than fit: what is fetched ahead for one must not be what makes
+ * the next free flush another. */
+Test(alloc, does_not_refill_and_flush_a_full_thread_cache_by_turns)
+{
+    enum { HELD = 2000, PAIRS = 20000 };
+    gp_pool_config config = pool_config();
+    config.max_bytes = GIB(1);
+    config.segment_bytes = MIB(32);
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_attached_stream();
+    uint64_t random = 1;
+    void *held[HELD];
+    for (size_t i = 0; i < HELD; i++)
+        held[i] = pool_alloc(512 + seeded_random_below(&random, KIB(64)), stream);
+    const gp_pool_stats before = pool_stats();
+
+    for (int i = 0; i < PAIRS; i++) {
+        size_t index = seeded_random_below(&random, HELD);
+        pool_free(held[index], stream);
+        held[index] = pool_alloc(512 + seeded_random_below(&random, KIB(64)), stream);
+    }
+
+    const gp_pool_stats after = pool_stats();
+    cr_assert(lt(u64, after.l1_refills - before.l1_refills, PAIRS / 50));
+    cr_assert(lt(u64, PAIRS * 8 / 10, after.l1_hits - before.l1_hits));
+    for (size_t i = 0; i < HELD; i++)
+        pool_free(held[i], stream);
+}
+
 /* The pool is one chunk, which is full of small blocks at first. */
 Test(alloc, joins_what_its_thread_keeps_in_other_classes_before_the_pool_grows)
 {
@@ -205,12 +233,69 @@ Test(alloc, joins_what_its_thread_keeps_in_other_classes_before_the_pool_grows)
     for (size_t i = 0; i < LARGE; i++)
         blocks[i] = pool_alloc(KIB(512), stream);
 
-    cr_assert(gt(u64, before.l1_cached_bytes, 0), "the thread kept none of them");
+    cr_assert(lt(u64, 0, before.l1_cached_bytes), "the thread kept none of them");
     cr_assert(eq(u64, pool_stats().native_allocs, before.native_allocs));
     for (size_t i = 0; i < LARGE; i++)
         pool_free(blocks[i], stream);
 }
 
+/* The same, but one of the kept blocks is longer than what is wanted. */
+Test(alloc, takes_a_longer_block_of_its_thread_and_leaves_it_the_others)
+{
+    enum { SHORT = 8, LONG = 3 };
+    cudaStream_t stream = pool_attached_stream();
+    void *shorts[SHORT];
+    void *longs[LONG];
+    for (size_t i = 0; i < LONG; i++)
+        longs[i] = pool_alloc(KIB(512), stream);
+    for (size_t i = 0; i < SHORT; i++)
+        shorts[i] = pool_alloc(KIB(64), stream);
+    for (size_t i = 0; i < SHORT; i++)
+        pool_free(shorts[i], stream);
+    pool_free(longs[0], stream);
+    const gp_pool_stats before = pool_stats();
+
+    longs[0] = pool_alloc(KIB(256), stream);
+
+    const gp_pool_stats after = pool_stats();
+    cr_assert(eq(u64, before.l1_cached_bytes, KIB(1024)));
+    cr_assert(ge(u64, after.l1_cached_bytes, SHORT * KIB(64)), "the short ones went too");
+    cr_assert(eq(u64, after.native_allocs, before.native_allocs));
+    for (size_t i = 0; i < LONG; i++)
+        pool_free(longs[i], stream);
+}
+
+/* Nothing kept is longer, but some of it joins into what is wanted. */
+Test(alloc, joins_what_is_not_much_shorter_and_leaves_its_thread_the_rest)
+{
+    enum { TINY = 8, SHORT = 5, LONG = 3 };
+    cudaStream_t stream = pool_attached_stream();
+    void *blocks[TINY + SHORT];
+    void *longs[LONG];
+    for (size_t i = 0; i < LONG; i++)
+        longs[i] = pool_alloc(KIB(512), stream);
+    for (size_t i = 0; i < TINY + SHORT; i++)
+        blocks[i] = pool_alloc(i < TINY ? KIB(4) : KIB(64), stream);
+    for (size_t i = 0; i < TINY + SHORT; i++)
+        pool_free(blocks[i], stream);
+    const gp_pool_stats before = pool_stats();
+
+    void *wanted = pool_alloc(KIB(256), stream);
+    for (size_t i = 0; i < TINY; i++)
+        blocks[i] = pool_alloc(KIB(4), stream);
+
+    const gp_pool_stats after = pool_stats();
+    cr_assert(eq(u64, after.native_allocs, before.native_allocs));
+    cr_assert(eq(u64, after.l1_hits - before.l1_hits, TINY));
+    for (size_t i = 0; i < TINY; i++)
+        pool_free(blocks[i], stream);
+    for (size_t i = 0; i < LONG; i++)
+        pool_free(longs[i], stream);
+    pool_free(wanted, stream);
+}
+
+/* C34: each request was a little larger than every cached block, while the device was
+ * still busy with all of them. Segments of the usual size: tiny ones cannot be joined. */
 Test(alloc, of_slowly_growing_sizes_does_not_pile_up)
 {
     gp_pool_config config = pool_config();

@@ -1,4 +1,4 @@
-/* Records of small blocks: made, retired, used again. */
+/* Records of small blocks: which pages have any, and what is left of them. */
 #include "address_table.h"
 #include "page_store.h"
 
@@ -13,56 +13,74 @@ static gp_page_store store;
 
 static void open_store(void)
 {
-    gp_page_store_init(&store);
     cr_assert(eq(int, (int)gp_address_table_prepare(BASE, 64 * GP_PAGE_BYTES), (int)GP_OK));
 }
 
-static void close_store(void)
+TestSuite(page_store, .init = open_store);
+
+static gp_record *record_at(uintptr_t base)
 {
-    gp_page_store_retire(&store, BASE, 64 * GP_PAGE_BYTES);
-    gp_page_store_destroy(&store);
+    return gp_leaf_record(gp_address_table_held_leaf(base), base);
 }
 
-TestSuite(page_store, .init = open_store, .fini = close_store);
-
-static void *records_at(uintptr_t base)
+Test(page_store, has_a_record_of_its_own_for_each_granule_of_each_page)
 {
-    return gp_page_store_at(&store, base);
+    const uint32_t count = 64 * GP_PAGE_RECORDS;
+    for (uint32_t i = 0; i < count; i++)
+        gp_record_set(record_at(BASE + i * GP_GRANULE_BYTES), i);
+
+    for (uint32_t i = 0; i < count; i++)
+        cr_assert(eq(u32, gp_record_get(record_at(BASE + i * GP_GRANULE_BYTES)), i));
 }
 
-Test(page_store, has_one_set_of_records_for_all_addresses_in_a_page)
+Test(page_store, counts_a_page_once_however_many_blocks_start_in_it)
 {
-    void *records = records_at(BASE + 512);
+    gp_page *page = gp_address_table_held(BASE);
 
-    cr_assert(eq(ptr, records_at(BASE), records));
-    cr_assert(eq(ptr, records_at(BASE + GP_PAGE_BYTES - 512), records));
-    cr_assert(ne(ptr, records_at(BASE + GP_PAGE_BYTES), records));
-    cr_assert(eq(ptr, (void *)gp_page_get_records(gp_address_table_page(BASE)), records));
-}
+    gp_page_store_note(&store, page);
+    gp_page_store_note(&store, page);
+    gp_page_store_note(&store, gp_address_table_held(BASE + GP_PAGE_BYTES));
 
-Test(page_store, has_a_record_of_its_own_for_each_granule)
-{
-    gp_page_records *records = gp_page_store_at(&store, BASE);
-    for (uint32_t i = 0; i < GP_PAGE_RECORDS; i++)
-        gp_record_set(gp_record_at(records, BASE + i * GP_GRANULE_BYTES), i);
-
-    for (uint32_t i = 0; i < GP_PAGE_RECORDS; i++)
-        cr_assert(eq(u32, gp_record_get(&records->of_granule[i]), i));
+    cr_assert(gp_page_has_small(page));
+    cr_assert(not(gp_page_has_small(gp_address_table_held(BASE + 2 * GP_PAGE_BYTES))));
+    cr_assert(eq(u64, gp_counter_get(&store.count), 2));
 }
 
 /* A record left over from another life would let a foreign pointer pass for a block. */
-Test(page_store, hands_retired_records_out_blank)
+Test(page_store, leaves_no_record_where_the_memory_goes_back)
 {
-    gp_page_records *records = gp_page_store_at(&store, BASE);
-    gp_record_set(gp_record_at(records, BASE + 1024), GP_STATE_LIVE);
+    gp_page *page = gp_address_table_held(BASE);
+    gp_page_store_note(&store, page);
+    gp_record_set(record_at(BASE), GP_STATE_LIVE);
+    gp_record_set(record_at(BASE + GP_PAGE_BYTES - GP_GRANULE_BYTES), GP_STATE_FREED);
 
     gp_page_store_retire(&store, BASE, GP_PAGE_BYTES);
-    gp_page_records *again = gp_page_store_at(&store, BASE + 8 * GP_PAGE_BYTES);
 
-    cr_assert(eq(ptr, (void *)gp_page_get_records(gp_address_table_page(BASE)), NULL));
-    cr_assert(eq(ptr, (void *)again, (void *)records));
-    cr_assert(eq(u32, gp_record_get(&again->of_granule[2]), GP_STATE_NONE));
-    cr_assert(eq(u64, gp_counter_get(&store.count), 1));
+    cr_assert(eq(u32, gp_record_get(record_at(BASE)), GP_STATE_NONE));
+    cr_assert(
+        eq(u32, gp_record_get(record_at(BASE + GP_PAGE_BYTES - GP_GRANULE_BYTES)), GP_STATE_NONE));
+    cr_assert(not(gp_page_has_small(page)));
+    cr_assert(eq(u64, gp_counter_get(&store.count), 0));
+}
+
+Test(page_store, knows_a_block_that_comes_back_twice)
+{
+    gp_page *page = gp_address_table_held(BASE);
+    gp_page_take(page, BASE + 512);
+
+    cr_assert(gp_page_give(page, BASE + 512));
+    cr_assert(not(gp_page_give(page, BASE + 512)));
+}
+
+Test(page_store, knows_of_no_block_where_the_memory_went_back)
+{
+    gp_page *page = gp_address_table_held(BASE);
+    gp_page_store_note(&store, page);
+    gp_page_take(page, BASE + 512);
+
+    gp_page_store_retire(&store, BASE, GP_PAGE_BYTES);
+
+    cr_assert(not(gp_page_give(page, BASE + 512)));
 }
 
 Test(page_store, forgets_a_large_block_with_the_memory_under_it)

@@ -20,9 +20,9 @@ TestSuite(twice_freed, .init = open_unseen, .fini = pool_close);
 /* A thread that saw the block live puts it into its cache. */
 static void free_as_if_live(void *ptr, cudaStream_t stream)
 {
-    gp_page *page = gp_address_table_page((uintptr_t)ptr);
-    const gp_slot slot = {.base = (uintptr_t)ptr,
-                          .record = gp_record_at(gp_page_get_records(page), (uintptr_t)ptr)};
+    const uintptr_t base = (uintptr_t)ptr;
+    const gp_slot slot = {.base = base,
+                          .record = gp_leaf_record(gp_address_table_held_leaf(base), base)};
     const uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
     gp_record_set(slot.record, size_class | GP_STATE_LIVE);
     cr_assert(gp_thread_cache_push(gp_thread_find(pool, stream), size_class, slot, stream, false));
