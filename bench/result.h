@@ -45,6 +45,8 @@ typedef struct bench_result {
     int pass;         /* From 1; 0 in `hit`. */
     bool kernels;
     bool warmed;    /* Of the trace, before the first pass. */
+    size_t limit_percent; /* Of the trace's peak live bytes; 0: no limit. */
+    size_t refused; /* Requests that a limit had no room for. */
     bool simulated; /* The device is. */
     bool is_hit;    /* Else a pass of `replay`. */
     size_t events;  /* Calls made in it, allocations and frees. */
