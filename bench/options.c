@@ -230,8 +230,7 @@ static error_t parse_replay(int key, char *argument, struct argp_state *state)
         options->warm_from_trace = true;
         return 0;
     case KEY_LIMIT:
-        options->limit_percent =
-            bench_parse_count(state, "--limit", argument, MAX_LIMIT_PERCENT);
+        options->limit_percent = bench_parse_count(state, "--limit", argument, MAX_LIMIT_PERCENT);
         return 0;
     case ARGP_KEY_END:
         if (options->trace_count == 0)

@@ -211,10 +211,10 @@ static void free_rest(bench_stage *stage, size_t stream)
             stage->trace->blocks[i].stream == stream ? atomic_load(&stage->blocks[i]) : NULL;
         if (ptr == NULL)
             continue;
-        int code = ptr == &nowhere ? 0
-                                   : contender->ops->free(contender, ptr,
-                                                          stage->trace->blocks[i].bytes,
-                                                          stage->streams[stream]);
+        int code = ptr == &nowhere
+                       ? 0
+                       : contender->ops->free(contender, ptr, stage->trace->blocks[i].bytes,
+                                              stage->streams[stream]);
         if (code != 0)
             (void)bench_stage_fail(stage, "free", contender->ops->error(code));
         atomic_store(&stage->blocks[i], NULL);

@@ -4,19 +4,16 @@
 
 #include "address_table.h"
 #include "budget.h"
+#include "chunk_size.h"
 #include "clock.h"
 #include "error.h"
+#include "near_limit.h"
 #include "pool.h"
 #include "pressure.h"
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
 #include "visible_order.h"
-
-/* Small blocks are cut from chunks of this size, twice the largest of them, or
- * from what there is down to the least. */
-#define CHUNK_BYTES ((size_t)2 << 20)
-#define LEAST_CHUNK_BYTES ((size_t)128 << 10)
 
 /* Of what was given back to make room, the part by which the pool may grow next time. */
 #define SLACK_SHARE 8
@@ -46,10 +43,17 @@ static gp_commons_request request_for(const gp_supply *supply, const gp_fit *fit
         .taker = supply->cache, .bytes = fit->bytes, .alignment = fit->alignment};
 }
 
+static bool is_near_limit(const gp_supply *supply)
+{
+    return GP_UNLIKELY(gp_global_tier_is_near_limit(&supply->cache->pool->global));
+}
+
 static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
+    gp_commons *commons = commons_for(supply->cache->pool, fit);
     const gp_commons_request request = request_for(supply, fit);
-    return gp_commons_take(commons_for(supply->cache->pool, fit), &request, span);
+    return is_near_limit(supply) && !supply->in_need ? gp_near_limit_take(commons, &request, span)
+                                                     : gp_commons_take(commons, &request, span);
 }
 
 /* In need one kind of memory is cut out of the other's: it goes back there, but holds its segment
@@ -214,6 +218,12 @@ static bool squeeze(const gp_supply *supply, const gp_fit *fit, gp_span *span, g
     return found;
 }
 
+/* Near its limit a pool takes again at once what it gives back. */
+static size_t bytes_to_keep_mapped(const gp_global_tier *global)
+{
+    return gp_global_tier_is_near_limit(global) ? global->limits.max_bytes : 0;
+}
+
 /* What lies wholly free goes back first, so that memory is not held twice in pieces of the
  * wrong size. Each time that keeps the pool from a new peak it may come a little closer to
  * one: two kinds of memory that are wanted in turn would else replace each other for ever. */
@@ -222,7 +232,7 @@ static void make_room(gp_pool *pool, uint64_t ceiling, size_t bytes)
     gp_global_tier *global = &pool->global;
     const uint64_t before = gp_counter_get(&global->reserved);
     if (gp_release_down_to(pool, gp_global_tier_room_target(global, ceiling, bytes)))
-        (void)gp_release_trim(pool, 0);
+        (void)gp_release_trim(pool, bytes_to_keep_mapped(global));
 
     const uint64_t after = gp_counter_get(&global->reserved);
     if (after + bytes > gp_counter_get(&global->reserved_ever_high))
@@ -295,11 +305,12 @@ static bool try_while_pending(const gp_supply *supply, const gp_fit *fit, gp_spa
 static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                              gp_tier *tier)
 {
-    gp_supply quiet = *supply;
-    quiet.quiet = true;
+    gp_supply last = *supply;
+    last.quiet = true;
+    last.in_need = true;
     gp_trace_scope scope;
     begin(&scope, supply, GP_TRACE_OOM_WAIT, fit->bytes);
-    const bool found = try_while_pending(&quiet, fit, span, tier);
+    const bool found = try_while_pending(&last, fit, span, tier);
     gp_trace_end(&scope);
     return found;
 }
@@ -417,25 +428,11 @@ gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *b
     return GP_OK;
 }
 
-size_t gp_supply_chunk_bytes(const gp_pool_config *config)
+static gp_fit chunk_fit(const gp_supply *supply, const gp_request *request, size_t least)
 {
-    const size_t twice = 2 * config->large_bytes;
-    return twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
-}
-
-static size_t least_chunk(const gp_request *request)
-{
-    size_t least = LEAST_CHUNK_BYTES;
-    while (least < request->bytes + request->alignment)
-        least *= 2;
-    return least;
-}
-
-static gp_fit chunk_fit(const gp_supply *supply, size_t least)
-{
-    const size_t chunk = gp_supply_chunk_bytes(&supply->cache->pool->config);
-    gp_fit fit = {
-        .bytes = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};
+    gp_fit fit = {.bytes = gp_chunk_size_now(supply->cache->pool, request),
+                  .alignment = GP_PAGE_BYTES,
+                  .chunk = true};
     if (!is_within_budget(supply, &fit))
         fit.bytes = least;
     return fit;
@@ -459,8 +456,8 @@ static gp_status find_chunk(const gp_supply *supply, size_t least, gp_fit *fit, 
 gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
                           bool *found, gp_tier *tier)
 {
-    const size_t least = least_chunk(request);
-    gp_fit fit = chunk_fit(supply, least);
+    const size_t least = gp_chunk_size_least(supply->cache->pool, request);
+    gp_fit fit = chunk_fit(supply, request, least);
     gp_span span;
     gp_status status = find_chunk(supply, least, &fit, &span, tier);
     if (status != GP_OK)
