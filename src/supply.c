@@ -218,12 +218,6 @@ static bool squeeze(const gp_supply *supply, const gp_fit *fit, gp_span *span, g
     return found;
 }
 
-/* Near its limit a pool takes again at once what it gives back. */
-static size_t bytes_to_keep_mapped(const gp_global_tier *global)
-{
-    return gp_global_tier_is_near_limit(global) ? global->limits.max_bytes : 0;
-}
-
 /* What lies wholly free goes back first, so that memory is not held twice in pieces of the
  * wrong size. Each time that keeps the pool from a new peak it may come a little closer to
  * one: two kinds of memory that are wanted in turn would else replace each other for ever. */
@@ -231,8 +225,11 @@ static void make_room(gp_pool *pool, uint64_t ceiling, size_t bytes)
 {
     gp_global_tier *global = &pool->global;
     const uint64_t before = gp_counter_get(&global->reserved);
-    if (gp_release_down_to(pool, gp_global_tier_room_target(global, ceiling, bytes)))
-        (void)gp_release_trim(pool, bytes_to_keep_mapped(global));
+    /* Near its limit a pool takes again at once what it gives back, in other pieces: what the
+     * native pool keeps mapped can be joined for them. */
+    if (gp_release_down_to(pool, gp_global_tier_room_target(global, ceiling, bytes)) &&
+        !gp_global_tier_is_near_limit(global))
+        (void)gp_release_trim(pool, 0);
 
     const uint64_t after = gp_counter_get(&global->reserved);
     if (after + bytes > gp_counter_get(&global->reserved_ever_high))
