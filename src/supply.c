@@ -71,14 +71,19 @@ static bool take_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
     return gp_stream_cache_take_own(supply->cache, fit, span);
 }
 
+/* Near the limit the device is asked each time: what the commons have for this stream alone cannot
+ * go back, nor what it keeps. */
+static bool leave(const gp_supply *supply)
+{
+    return is_near_limit(supply) ? gp_share_reclaim(supply->cache, true, supply->stream)
+                                 : gp_share_leave(supply->cache, supply->stream);
+}
+
 /* The commons, with what this stream leaves to them: blocks of other sizes may make
  * room once they are joined. */
 static bool take_common(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    gp_stream_cache *cache = supply->cache;
-    if (take_commons(supply, fit, span))
-        return true;
-    return gp_share_leave(cache, supply->stream) && take_commons(supply, fit, span);
+    return take_commons(supply, fit, span) || (leave(supply) && take_commons(supply, fit, span));
 }
 
 static bool borrow(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
