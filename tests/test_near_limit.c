@@ -169,14 +169,15 @@ Test(near_limit, memory_that_was_set_aside_is_used_and_kept)
     cr_assert(eq(u64, pool_stats().native_frees, before.native_frees));
 }
 
-/* While the device is busy nothing can go back: then what is free is cut after all. */
+/* What a stream left for itself alone cannot go back while the device is busy. */
 Test(near_limit, free_segment_is_cut_when_nothing_else_is_left)
 {
     limit_pool(MIB(64));
     cudaStream_t stream = pool_attached_stream();
-    (void)pool_alloc(MIB(34), stream);
     gp_sim_gate gate = pool_close_gate(stream);
-    pool_use(MIB(30), stream);
+    pool_use(MIB(20), stream);
+    (void)pool_alloc(MIB(21), stream);
+    (void)pool_alloc(MIB(22), stream);
 
     void *block = pool_alloc(MIB(4), stream);
 
