@@ -115,9 +115,12 @@ size_t gp_global_tier_growth(gp_global_tier *tier, size_t bytes)
     const gp_limits *limits = &tier->limits;
     const uint64_t reserved = gp_counter_get(&tier->reserved);
     const size_t step = gp_limits_step(limits, reserved, gp_counter_get(&tier->step));
-    if (reserved + bytes > limits->near_bytes)
+    const bool comes_near = reserved + bytes > limits->near_bytes;
+    /* A request that is far too large says nothing about the others. */
+    if (comes_near && gp_global_tier_allows(tier, bytes))
         set_near_limit(tier, true);
-    return gp_round_up(bytes, gp_global_tier_is_near_limit(tier) ? GP_PAGE_BYTES : step);
+    const bool near = comes_near || gp_global_tier_is_near_limit(tier);
+    return gp_round_up(bytes, near ? GP_PAGE_BYTES : step);
 }
 
 void gp_global_tier_note_growth(gp_global_tier *tier)

@@ -81,6 +81,18 @@ Test(near_limit, pool_grows_in_steps_again_once_little_is_left)
     cr_assert(eq(u64, reserved(), MIB(32)));
 }
 
+Test(near_limit, refused_request_changes_nothing_for_the_others)
+{
+    limit_pool(GIB(3));
+    cudaStream_t stream = pool_attached_stream();
+    void *none = NULL;
+    FAILS(GP_ERR_LIMIT, gp_alloc_from_pool_async(&none, GIB(3) + 1, pool, stream));
+
+    (void)pool_alloc(KIB(1536), stream);
+
+    cr_assert(eq(u64, reserved(), MIB(32)));
+}
+
 /* A native block of less than 2 MiB may begin between two pages, which costs a page. */
 static void expect_growth_for(size_t bytes, size_t least)
 {
