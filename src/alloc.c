@@ -217,12 +217,18 @@ static GP_NOINLINE gp_status after_hit(gp_thread_cache *cache, size_t bytes, voi
 
 /* ---- the calls ------------------------------------------------------------------- */
 
-static inline gp_status alloc(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream)
+static GP_NOINLINE gp_status alloc_past_twice(void **ptr, size_t bytes, gp_pool *pool,
+                                              gp_thread_cache *cache, cudaStream_t stream)
 {
-    gp_thread_cache *cache = gp_thread_find(pool, stream);
-    /* Zero bytes wrap around and leave the fast path with those that are too many. */
-    if (GP_UNLIKELY(cache == NULL || ptr == NULL || bytes - 1 >= GP_MAX_REQUEST_BYTES))
-        return alloc_slow(ptr, bytes, 1, pool, stream);
+    gp_stream_cache_note_twice(cache->stream, gp_size_class_bytes(gp_size_class_of(bytes)));
+    return alloc_slow(ptr, bytes, 1, pool, stream);
+}
+
+/* On a stream this thread knows. Every call is the last thing done, so that the hit saves no
+ * registers. */
+GP_ALWAYS_INLINE gp_status alloc_known(void **ptr, size_t bytes, gp_pool *pool,
+                                       gp_thread_cache *cache, cudaStream_t stream)
+{
     if (bytes > cache->small_bytes)
         return alloc_large(ptr, bytes, cache, stream);
 
@@ -231,10 +237,32 @@ static inline gp_status alloc(void **ptr, size_t bytes, gp_pool *pool, cudaStrea
     gp_hit hit = gp_thread_cache_pop(cache, size_class, &base);
     if (GP_UNLIKELY(hit == GP_MISS))
         return alloc_slow(ptr, bytes, 1, pool, stream);
+    if (GP_UNLIKELY(hit == GP_MISS_TWICE))
+        return alloc_past_twice(ptr, bytes, pool, cache, stream);
     *ptr = (void *)base;
     if (GP_UNLIKELY(hit == GP_HIT_LOW || gp_thread_cache_is_heard(cache)))
         return after_hit(cache, bytes, (void *)base, stream);
     return GP_OK;
+}
+
+static GP_NOINLINE gp_status alloc_from(const gp_lookup *lookup, void **ptr, size_t bytes,
+                                        gp_pool *pool, cudaStream_t stream)
+{
+    gp_thread_cache *cache = gp_thread_find_from(lookup, pool, stream);
+    return cache == NULL ? alloc_slow(ptr, bytes, 1, pool, stream)
+                         : alloc_known(ptr, bytes, pool, cache, stream);
+}
+
+GP_ALWAYS_INLINE gp_status alloc(void **ptr, size_t bytes, gp_pool *pool, cudaStream_t stream)
+{
+    const gp_lookup *lookup;
+    /* Zero bytes wrap around and leave the fast path with those that are too many. */
+    if (GP_UNLIKELY(ptr == NULL || bytes - 1 >= GP_MAX_REQUEST_BYTES ||
+                    !gp_thread_look_up(pool, stream, &lookup)))
+        return alloc_slow(ptr, bytes, 1, pool, stream);
+    if (GP_UNLIKELY(!gp_thread_is_at(lookup, pool, stream) || lookup->cache == NULL))
+        return alloc_from(lookup, ptr, bytes, pool, stream);
+    return alloc_known(ptr, bytes, pool, lookup->cache, stream);
 }
 
 gp_status gp_alloc_async(void **ptr, size_t bytes, cudaStream_t stream)

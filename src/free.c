@@ -213,6 +213,45 @@ static GP_NOINLINE gp_status free_large(gp_page *page, uintptr_t base, gp_thread
 
 /* ---- the calls ---------------------------------------------------------------------------- */
 
+static GP_NOINLINE gp_status free_heard(gp_thread_cache *cache, uint32_t size_class, gp_slot slot,
+                                        cudaStream_t stream)
+{
+    if (GP_UNLIKELY(!gp_thread_cache_push(cache, size_class, slot, stream, true)))
+        return free_slow((void *)slot.base, stream);
+    return GP_OK;
+}
+
+/* A block of a pool, on a stream this thread knows. Every call is the last thing done, so that the
+ * hit saves no registers. */
+GP_ALWAYS_INLINE gp_status free_known(gp_page *page, uintptr_t base, gp_thread_cache *cache,
+                                      cudaStream_t stream)
+{
+    if (base % GP_PAGE_BYTES == 0 &&
+        gp_record_get(&page->large) == (GP_CLASS_LARGE | GP_STATE_LIVE))
+        return free_large(page, base, cache, stream);
+    gp_page_records *records = gp_page_get_records(page);
+    if (GP_UNLIKELY(records == NULL))
+        return free_slow((void *)base, stream);
+
+    gp_slot slot = {.base = base, .record = gp_record_at(records, base)};
+    /* Live and not shared: the bare class. */
+    uint32_t size_class = gp_record_get(slot.record) ^ GP_STATE_LIVE;
+    if (GP_UNLIKELY(size_class >= GP_CLASS_COUNT))
+        return free_slow((void *)base, stream);
+    if (GP_UNLIKELY(gp_thread_cache_is_heard(cache)))
+        return free_heard(cache, size_class, slot, stream);
+    if (GP_UNLIKELY(!gp_thread_cache_push(cache, size_class, slot, stream, false)))
+        return free_slow((void *)base, stream);
+    return GP_OK;
+}
+
+static GP_NOINLINE gp_status free_from(const gp_lookup *lookup, gp_page *page, uintptr_t base,
+                                       gp_pool *pool, cudaStream_t stream)
+{
+    gp_thread_cache *cache = gp_thread_find_from(lookup, pool, stream);
+    return cache == NULL ? free_slow((void *)base, stream) : free_known(page, base, cache, stream);
+}
+
 gp_status gp_free_async(void *ptr, cudaStream_t stream)
 {
     uintptr_t base = (uintptr_t)ptr;
@@ -220,25 +259,12 @@ gp_status gp_free_async(void *ptr, cudaStream_t stream)
     if (GP_UNLIKELY(page == NULL || base % GP_GRANULE_BYTES != 0))
         return free_slow(ptr, stream);
     gp_pool *pool = atomic_load_explicit(&page->pool, memory_order_acquire);
-    gp_thread_cache *cache = pool == NULL ? NULL : gp_thread_find(pool, stream);
-    if (GP_UNLIKELY(cache == NULL))
+    const gp_lookup *lookup;
+    if (GP_UNLIKELY(pool == NULL || !gp_thread_look_up(pool, stream, &lookup)))
         return free_slow(ptr, stream);
-
-    if (base % GP_PAGE_BYTES == 0 &&
-        gp_record_get(&page->large) == (GP_CLASS_LARGE | GP_STATE_LIVE))
-        return free_large(page, base, cache, stream);
-    gp_page_records *records = gp_page_get_records(page);
-    if (GP_UNLIKELY(records == NULL))
-        return free_slow(ptr, stream);
-
-    gp_slot slot = {.base = base, .record = gp_record_at(records, base)};
-    /* Live and not shared: the bare class. */
-    uint32_t size_class = gp_record_get(slot.record) ^ GP_STATE_LIVE;
-    if (GP_UNLIKELY(size_class >= GP_CLASS_COUNT))
-        return free_slow(ptr, stream);
-    if (GP_UNLIKELY(!gp_thread_cache_push(cache, size_class, slot, stream)))
-        return free_slow(ptr, stream);
-    return GP_OK;
+    if (GP_UNLIKELY(!gp_thread_is_at(lookup, pool, stream)))
+        return free_from(lookup, page, base, pool, stream);
+    return free_known(page, base, lookup->cache, stream);
 }
 
 gp_status gp_usable_size(const void *ptr, size_t *bytes)

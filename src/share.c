@@ -71,13 +71,28 @@ static bool collect(gp_stream_cache *cache)
     return gp_counter_get(&cache->transit_bytes) > 0 && gp_stream_cache_collect(cache);
 }
 
+/* Is it worth a question how far the stream has come? */
+static bool may_reclaim(const gp_stream_cache *cache)
+{
+    return (has_evictable(cache) || is_user(cache)) && may_leave(cache);
+}
+
+static bool evict(gp_stream_cache *cache, uint64_t gives)
+{
+    return gp_stream_cache_evict(cache, gives, GP_ORDERED_EVERYWHERE);
+}
+
 bool gp_share_reclaim(gp_stream_cache *cache, bool known, cudaStream_t stream)
 {
     bool moved = collect(cache);
-    return ((has_evictable(cache) || is_user(cache)) && may_leave(cache) &&
-            gp_stream_cache_evict(cache, completed_gives(cache, known, stream),
-                                  GP_ORDERED_EVERYWHERE)) ||
-           moved;
+    return (may_reclaim(cache) && evict(cache, completed_gives(cache, known, stream))) || moved;
+}
+
+/* The same at little cost, of a stream that others need now: it may have come further. */
+static bool reclaim_at_once(gp_stream_cache *cache)
+{
+    bool moved = collect(cache);
+    return (may_reclaim(cache) && evict(cache, gp_stream_cache_ask(cache))) || moved;
 }
 
 bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream)
@@ -88,7 +103,7 @@ bool gp_share_leave(gp_stream_cache *cache, cudaStream_t stream)
     if (is_alone(cache))
         return gp_stream_cache_evict(cache, UINT64_MAX, GP_ORDERED_HERE) || moved;
     const uint64_t gives = own_completed_gives(cache, stream);
-    return (gives > 0 && gp_stream_cache_evict(cache, gives, GP_ORDERED_EVERYWHERE)) || moved;
+    return (gives > 0 && evict(cache, gives)) || moved;
 }
 
 /* Blocks that were freed away from home keep the chunks there from being free. Of streams
@@ -162,23 +177,25 @@ static bool reclaim_and_take(gp_stream_cache *cache, const gp_stream_cache *take
                              const gp_fit *fit, gp_span *span)
 {
     const gp_commons_request request = request_for(taker, fit);
-    return gp_share_reclaim(cache, false, NULL) &&
-           gp_commons_take(commons_for(cache->pool, fit), &request, span);
+    return reclaim_at_once(cache) && gp_commons_take(commons_for(cache->pool, fit), &request, span);
+}
+
+/* The stream after this one, round and round: who asks begins with another one each. */
+static gp_stream_cache *next_of(const gp_stream_cache *cache)
+{
+    return cache->next != NULL ? cache->next : gp_pool_first_stream(cache->pool);
 }
 
 bool gp_share_reclaim_others(gp_stream_cache *taker, const gp_fit *fit, gp_span *span)
 {
-    gp_stream_cache *first = gp_pool_first_stream(taker->pool);
     /* Streams that have enough by themselves, then those whose memory may fill a gap. */
-    for (gp_stream_cache *cache = first; cache != NULL; cache = cache->next) {
-        if (cache != taker && worth_of(cache, fit) >= fit->bytes &&
-            reclaim_and_take(cache, taker, fit, span))
+    for (gp_stream_cache *cache = next_of(taker); cache != taker; cache = next_of(cache)) {
+        if (worth_of(cache, fit) >= fit->bytes && reclaim_and_take(cache, taker, fit, span))
             return true;
     }
-    for (gp_stream_cache *cache = first; cache != NULL; cache = cache->next) {
+    for (gp_stream_cache *cache = next_of(taker); cache != taker; cache = next_of(cache)) {
         const uint64_t worth = worth_of(cache, fit);
-        if (cache != taker && worth < fit->bytes &&
-            worth + gp_counter_get(&cache->transit_bytes) > 0 &&
+        if (worth < fit->bytes && worth + gp_counter_get(&cache->transit_bytes) > 0 &&
             reclaim_and_take(cache, taker, fit, span))
             return true;
     }
@@ -190,7 +207,7 @@ static bool borrow_kept(gp_stream_cache *donor, cudaStream_t stream, const gp_fi
                         gp_span *span)
 {
     gp_fence_store *fences = &donor->pool->fences;
-    if (gp_stream_cache_kept_bytes(donor) < fit->bytes)
+    if (!gp_stream_cache_has_kept(donor, fit))
         return false;
     gp_fence *fence = gp_stream_cache_fence(donor, false, NULL);
     if (fence == NULL)

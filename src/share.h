@@ -25,8 +25,8 @@ void gp_share_reclaim_all(gp_pool *pool);
  * cache's, is idle, or alone in the pool. */
 void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream);
 
-/* gp_share_reclaim() of every stream of the pool but the taker, until a span fits, which is
- * taken out of the commons. */
+/* The same of every stream of the pool but the taker, until a span fits, which is taken out of the
+ * commons. A busy stream is left to say by itself how far it has come. */
 bool gp_share_reclaim_others(gp_stream_cache *taker, const gp_fit *fit, gp_span *span);
 
 /* Does the pool hold memory that only one stream may take before the device is past it? */

@@ -7,13 +7,21 @@
 #include "pool.h"
 #include "stream_cache_internal.h"
 
+/* An attached stream is asked itself, and leaves fences only while it owes some. */
+void gp_stream_cache_limit_locked(gp_stream_cache *cache)
+{
+    const bool at_once = gp_stream_cache_is_careful(cache) || cache->pool->config.visible_order;
+    const bool leaves_none = cache->attached && cache->owed_fences == 0;
+    gp_counter_set(&cache->guest_limit, at_once ? 1 : GP_GUEST_LIMIT);
+    gp_counter_set(&cache->uncovered_limit,
+                   leaves_none ? UINT64_MAX : (at_once ? 1 : GP_UNCOVERED_LIMIT));
+}
+
 static void set_careful_locked(gp_stream_cache *cache, bool careful)
 {
-    const bool at_once = careful || cache->pool->config.visible_order;
     atomic_store_explicit(&cache->careful, careful, memory_order_relaxed);
-    gp_counter_set(&cache->guest_limit, at_once ? 1 : GP_GUEST_LIMIT);
-    gp_counter_set(&cache->uncovered_limit, at_once ? 1 : GP_UNCOVERED_LIMIT);
     cache->careful_until = gp_counter_get(&cache->gives) + GP_CAREFUL_GIVES;
+    gp_stream_cache_limit_locked(cache);
 }
 
 void gp_stream_cache_set_careful(gp_stream_cache *cache, bool careful)
@@ -21,6 +29,17 @@ void gp_stream_cache_set_careful(gp_stream_cache *cache, bool careful)
     gp_stream_cache_lock(cache);
     if (careful != gp_stream_cache_is_careful(cache))
         set_careful_locked(cache, careful && !cache->attached);
+    gp_stream_cache_unlock(cache);
+}
+
+void gp_stream_cache_set_attached(gp_stream_cache *cache, cudaStream_t handle, bool attached)
+{
+    gp_stream_cache_lock(cache);
+    cache->handle = handle;
+    cache->attached = attached;
+    cache->capturing = false;
+    cache->owed_fences = 0;
+    set_careful_locked(cache, gp_stream_cache_is_careful(cache) && !attached);
     gp_stream_cache_unlock(cache);
 }
 

@@ -33,7 +33,7 @@
 /* Guests go home once they hold so much, whatever their number. */
 #define GP_GUEST_LIMIT ((uint64_t)256 << 10)
 
-/* A checked stream leaves a fence once this much came back since the last one:
+/* A stream that leaves fences leaves one once this much came back since the last one:
  * an event record is a third of the cost of a release, so not on each. */
 #define GP_UNCOVERED_LIMIT ((uint64_t)1 << 20)
 
@@ -70,7 +70,10 @@ typedef struct gp_stream_cache {
     gp_batch *guests;
     gp_counter gives;           /* Blocks that ever came back: what fences are counted in. */
     gp_counter guest_limit;     /* GP_GUEST_LIMIT; 1 while careful, or for a visible order. */
-    gp_counter uncovered_limit; /* GP_UNCOVERED_LIMIT; 1 likewise. */
+    gp_counter uncovered_limit; /* GP_UNCOVERED_LIMIT; 1 likewise; none if it leaves no fence. */
+    uint32_t owed_fences;       /* An attached stream leaves so many: it was found busy. */
+    uint64_t asked_gives;       /* Its gives when others asked last. */
+    uint32_t spared_questions;  /* Of others: it counts as busy for so many. */
     _Atomic(bool) careful;      /* The stream may be gone at any time, without a word. */
     uint64_t careful_until;     /* Number of the give at which that ends. */
     uint64_t ordinal;           /* Fixed: how many stream caches the pool had made with it. */
@@ -167,6 +170,9 @@ bool gp_stream_cache_join_own(gp_stream_cache *cache, const gp_fit *fit, gp_span
  * the same step, out of it or out of a smaller one. */
 void gp_stream_cache_cut(gp_stream_cache *cache, const gp_fit *fit, gp_span *span);
 
+/* Is there a span to take here? Not if its alignment is in the way. */
+bool gp_stream_cache_has_kept(gp_stream_cache *cache, const gp_fit *fit);
+
 /* Take a span that was freed here no later than give number `limit`, for whoever is
  * ordered behind that. */
 bool gp_stream_cache_take_kept(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
@@ -234,8 +240,13 @@ bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t st
 /* Ask the device how far the stream has come; returns the completed give count. */
 uint64_t gp_stream_cache_progress(gp_stream_cache *cache);
 
-/* For a stream whose handle is only known during its own calls: leave a fence
- * behind once enough has come back uncovered, so that others may share it. */
+/* How far the stream has come, as others ask, who call the device on its handle only if they have
+ * to: that takes as long as its own threads queue work there, up to 100 us. So a stream that was
+ * found busy leaves fences itself for a while, which cost little to ask about. */
+uint64_t gp_stream_cache_ask(gp_stream_cache *cache);
+
+/* For a stream whose handle is only known during its own calls, or that others found busy: leave a
+ * fence behind once enough has come back uncovered, so that others may share it. */
 void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream);
 
 /*
@@ -257,9 +268,11 @@ static inline bool gp_stream_cache_owes(const gp_stream_cache *cache)
            gp_counter_get(&cache->guest_bytes) >= gp_counter_get(&cache->guest_limit) ||
            gp_counter_get(&cache->large.bytes) >
                gp_counter_get(&cache->settled_bytes) + GP_SETTLE_BYTES ||
-           (gp_counter_get(&cache->uncovered_bytes) >= gp_counter_get(&cache->uncovered_limit) &&
-            !atomic_load_explicit(&cache->attached, memory_order_relaxed));
+           gp_counter_get(&cache->uncovered_bytes) >= gp_counter_get(&cache->uncovered_limit);
 }
+
+/* The handle may be used by any thread from now on, or no more. */
+void gp_stream_cache_set_attached(gp_stream_cache *cache, cudaStream_t handle, bool attached);
 
 /* Let the handle be used outside the lock, if it can be. */
 bool gp_stream_cache_pin(gp_stream_cache *cache, cudaStream_t *stream);

@@ -12,6 +12,9 @@ static inline uint64_t gp_stream_cache_next_give_locked(gp_stream_cache *cache)
     return give;
 }
 
+/* Choose when guests go home and when a fence is left. */
+void gp_stream_cache_limit_locked(gp_stream_cache *cache);
+
 /* A block comes back, its order settled: into the policy or to the guests; a large
  * one, which must be ordered everywhere, to the commons. */
 void gp_stream_cache_accept_locked(gp_stream_cache *cache, gp_slot slot, gp_order order);

@@ -8,6 +8,12 @@
 #include "stream_cache_internal.h"
 #include "visible_order.h"
 
+/* Fences that a stream which was found busy leaves for those who ask next. */
+#define OWED_FENCES 16
+
+/* Questions of others after one was answered so, which only look at those fences. */
+#define SPARED_QUESTIONS 8
+
 bool gp_stream_cache_pin(gp_stream_cache *cache, cudaStream_t *stream)
 {
     gp_stream_cache_lock(cache);
@@ -136,7 +142,8 @@ bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t st
     return idle;
 }
 
-uint64_t gp_stream_cache_progress(gp_stream_cache *cache)
+/* Ask about the fences that were left, in order: the first that is not complete ends it. */
+static uint64_t poll_fences(gp_stream_cache *cache, bool *pending)
 {
     gp_fence *fences[GP_STREAM_FENCES];
 
@@ -146,17 +153,82 @@ uint64_t gp_stream_cache_progress(gp_stream_cache *cache)
         fences[i] = gp_fence_retain(cache->fences[i]);
     gp_stream_cache_unlock(cache);
 
-    /* In order: the first that is not complete ends it. */
     bool past = true;
     for (uint32_t i = 0; i < count; i++) {
         past = past && gp_fence_poll(&cache->pool->fences, fences[i]);
         gp_fence_release(&cache->pool->fences, fences[i]);
     }
+    *pending = !past;
 
     gp_stream_cache_lock(cache);
     advance_locked(cache);
     uint64_t completed = cache->completed_gives;
     gp_stream_cache_unlock(cache);
+    return completed;
+}
+
+uint64_t gp_stream_cache_progress(gp_stream_cache *cache)
+{
+    bool pending;
+    return poll_fences(cache, &pending);
+}
+
+/* ---- for others ------------------------------------------------------------------ */
+
+static void note_busy(gp_stream_cache *cache)
+{
+    gp_stream_cache_lock(cache);
+    cache->owed_fences = OWED_FENCES;
+    cache->spared_questions = SPARED_QUESTIONS;
+    gp_stream_cache_limit_locked(cache);
+    gp_stream_cache_unlock(cache);
+}
+
+static void count_owed_fence(gp_stream_cache *cache)
+{
+    gp_stream_cache_lock(cache);
+    if (cache->owed_fences > 0 && --cache->owed_fences == 0)
+        gp_stream_cache_limit_locked(cache);
+    gp_stream_cache_unlock(cache);
+}
+
+/* What is known of a stream that others ask about. */
+typedef struct outlook {
+    uint64_t gives;
+    bool quiet;  /* Nothing came back since they asked last. */
+    bool spared; /* It was found busy a short while ago. */
+} outlook;
+
+static outlook note_question(gp_stream_cache *cache)
+{
+    gp_stream_cache_lock(cache);
+    const outlook known = {
+        .gives = gp_counter_get(&cache->gives),
+        .quiet = cache->asked_gives == gp_counter_get(&cache->gives),
+        .spared = cache->spared_questions > 0,
+    };
+    cache->asked_gives = known.gives;
+    if (known.spared)
+        cache->spared_questions--;
+    gp_stream_cache_unlock(cache);
+    return known;
+}
+
+uint64_t gp_stream_cache_ask(gp_stream_cache *cache)
+{
+    bool pending;
+    const uint64_t completed = poll_fences(cache, &pending);
+    const outlook known = note_question(cache);
+    if (completed >= known.gives || known.spared)
+        return completed;
+
+    uint64_t gives;
+    if (!pending && gp_stream_cache_is_idle(cache, false, NULL, &gives))
+        return gives;
+    note_busy(cache);
+    /* Of one that is not called for there is no other way to learn more the next time. */
+    if (known.quiet)
+        gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, false, NULL));
     return completed;
 }
 
@@ -172,10 +244,11 @@ static void end_care_if_due(gp_stream_cache *cache)
 
 void gp_stream_cache_leave_fence_if_due(gp_stream_cache *cache, cudaStream_t stream)
 {
-    if (atomic_load_explicit(&cache->attached, memory_order_relaxed) ||
-        gp_counter_get(&cache->uncovered_bytes) < gp_counter_get(&cache->uncovered_limit))
+    if (gp_counter_get(&cache->uncovered_bytes) < gp_counter_get(&cache->uncovered_limit))
         return;
     gp_fence_release(&cache->pool->fences, gp_stream_cache_fence(cache, true, stream));
-    if (gp_stream_cache_is_careful(cache))
+    if (atomic_load_explicit(&cache->attached, memory_order_relaxed))
+        count_owed_fence(cache);
+    else if (gp_stream_cache_is_careful(cache))
         end_care_if_due(cache);
 }

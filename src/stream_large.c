@@ -82,6 +82,17 @@ static bool take_whole_locked(gp_stream_cache *cache, const gp_fit *fit, uint64_
     return !fit->chunk && gp_whole_blocks_take(&cache->whole, fit, limit, span);
 }
 
+bool gp_stream_cache_has_kept(gp_stream_cache *cache, const gp_fit *fit)
+{
+    if (gp_stream_cache_kept_bytes(cache) < fit->bytes)
+        return false;
+    gp_stream_cache_lock(cache);
+    bool found = (!fit->chunk && gp_whole_blocks_have(&cache->whole, fit)) ||
+                 gp_stream_heap_largest(heap_for(cache, fit)) >= fit->bytes;
+    gp_stream_cache_unlock(cache);
+    return found;
+}
+
 bool gp_stream_cache_take_kept(gp_stream_cache *cache, const gp_fit *fit, uint64_t limit,
                                gp_span *span)
 {

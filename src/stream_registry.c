@@ -350,17 +350,6 @@ static void wait_for_pins(gp_stream_cache *cache)
     }
 }
 
-static void set_attached(gp_stream_cache *cache, cudaStream_t handle, bool attached)
-{
-    gp_stream_cache_lock(cache);
-    cache->handle = handle;
-    cache->attached = attached;
-    cache->capturing = false;
-    gp_stream_cache_unlock(cache);
-    if (attached)
-        gp_stream_cache_set_careful(cache, false);
-}
-
 gp_status gp_stream_registry_attach(gp_pool *pool, cudaStream_t stream)
 {
     if ((uintptr_t)stream == PER_THREAD_HANDLE)
@@ -376,7 +365,7 @@ gp_status gp_stream_registry_attach(gp_pool *pool, cudaStream_t stream)
 
     gp_registry_lock();
     if (find_attached_locked(identity.pool, stream) == NULL) {
-        set_attached(identity.cache, stream, true);
+        gp_stream_cache_set_attached(identity.cache, stream, true);
         (void)RB_INSERT(gp_streams_by_handle, &identity.pool->registry.by_handle, identity.cache);
     }
     gp_registry_unlock();
@@ -425,7 +414,7 @@ gp_status gp_stream_registry_detach(gp_pool *pool, cudaStream_t stream)
     (void)RB_REMOVE(gp_streams_by_handle, &pool->registry.by_handle, cache);
     gp_registry_unlock();
     gp_process_bump_epoch();
-    set_attached(cache, NULL, false);
+    gp_stream_cache_set_attached(cache, NULL, false);
     wait_for_pins(cache);
 
     /* Without the fence nobody could tell when its memory is free to go: then it

@@ -1,4 +1,4 @@
-#include "supply.h"
+#include "supply_internal.h"
 
 #include <sched.h>
 
@@ -13,6 +13,7 @@
 #include "release.h"
 #include "revocation.h"
 #include "share.h"
+#include "thread_cache.h"
 #include "visible_order.h"
 
 /* Of what was given back to make room, the part by which the pool may grow next time. */
@@ -32,17 +33,6 @@ static void begin(gp_trace_scope *scope, const gp_supply *supply, gp_trace_kind 
 
 /* ---- without growth ------------------------------------------------------------- */
 
-static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
-{
-    return fit->chunk ? &pool->chunks : &pool->large;
-}
-
-static gp_commons_request request_for(const gp_supply *supply, const gp_fit *fit)
-{
-    return (gp_commons_request){
-        .taker = supply->cache, .bytes = fit->bytes, .alignment = fit->alignment};
-}
-
 static bool is_near_limit(const gp_supply *supply)
 {
     return GP_UNLIKELY(gp_global_tier_is_near_limit(&supply->cache->pool->global));
@@ -50,8 +40,8 @@ static bool is_near_limit(const gp_supply *supply)
 
 static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    gp_commons *commons = commons_for(supply->cache->pool, fit);
-    const gp_commons_request request = request_for(supply, fit);
+    gp_commons *commons = gp_supply_commons(supply->cache->pool, fit);
+    const gp_commons_request request = gp_supply_request(supply, fit);
     return is_near_limit(supply) && !supply->in_need ? gp_near_limit_take(commons, &request, span)
                                                      : gp_commons_take(commons, &request, span);
 }
@@ -61,7 +51,7 @@ static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *sp
 static bool take_other_kind(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
-    const gp_commons_request request = request_for(supply, fit);
+    const gp_commons_request request = gp_supply_request(supply, fit);
     return gp_commons_take(fit->chunk ? &pool->large : &pool->chunks, &request, span);
 }
 
@@ -127,7 +117,8 @@ static bool join_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
     return found;
 }
 
-static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
+/* What no other stream has to be asked for. */
+static bool take_near(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
     *tier = GP_TIER_L2;
     if (take_own(supply, fit, span))
@@ -138,66 +129,16 @@ static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, 
     if (take_common(supply, fit, span))
         return true;
     *tier = GP_TIER_L2;
-    return join_own(supply, fit, span) || take_shared(supply, fit, span, tier);
+    return join_own(supply, fit, span);
+}
+
+static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
+{
+    return take_near(supply, fit, span, tier) ||
+           (is_within_budget(supply, fit) && take_shared(supply, fit, span, tier));
 }
 
 /* ---- growth ---------------------------------------------------------------------- */
-
-/* If gp's own stream does take longer, the caller's waits, and has the segment alone. */
-static gp_status add_for_caller(const gp_supply *supply, gp_segment *segment,
-                                cudaStream_t own_stream, const gp_fit *fit, gp_span *span)
-{
-    gp_pool *pool = supply->cache->pool;
-    gp_fence *fence;
-    gp_status status = gp_fence_record(&pool->fences, own_stream, 0, 0, &fence);
-    if (status != GP_OK)
-        return status;
-    status = gp_fence_wait(&pool->fences, fence, supply->stream);
-    gp_fence_release(&pool->fences, fence);
-    if (status != GP_OK)
-        return status;
-    *span = segment->span;
-    return gp_commons_add_taken_segment(commons_for(pool, fit), segment);
-}
-
-/* All of a segment that the stream has alone, as it may have to, is cut here. */
-static bool is_uncut(const gp_fit *fit, gp_span span)
-{
-    return !gp_fit_is_met(fit, span.base, span.bytes);
-}
-
-/* The stream does nothing but this, so the allocation is complete within microseconds;
- * then the rest of the segment is for any stream. */
-static gp_status add_segment(const gp_supply *supply, gp_segment *segment, cudaStream_t own_stream,
-                             const gp_fit *fit, gp_span *span)
-{
-    gp_pool *pool = supply->cache->pool;
-    const gp_commons_request request = request_for(supply, fit);
-    gp_status status = gp_global_tier_wait(&pool->global, own_stream)
-                           ? gp_commons_add_segment(commons_for(pool, fit), segment, &request, span)
-                           : add_for_caller(supply, segment, own_stream, fit, span);
-    if (status == GP_OK && is_uncut(fit, *span))
-        gp_stream_cache_cut(supply->cache, fit, span);
-    return status;
-}
-
-static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit *fit, gp_span *span)
-{
-    gp_pool *pool = supply->cache->pool;
-    cudaStream_t own_stream;
-    gp_segment *segment;
-    gp_status status = gp_global_tier_own_stream(&pool->global, &own_stream);
-    if (status == GP_OK)
-        status = gp_global_tier_take_segment(&pool->global, bytes, own_stream, &segment);
-    if (status != GP_OK)
-        return status;
-
-    const gp_span all = segment->span;
-    status = add_segment(supply, segment, own_stream, fit, span);
-    if (status != GP_OK)
-        gp_release_unused(pool, segment, all, own_stream);
-    return status;
-}
 
 /* What streams keep for themselves joins the commons, as far as the device is past it. */
 static bool gather(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
@@ -266,7 +207,7 @@ static gp_status grow_by(const gp_supply *supply, size_t bytes, const gp_fit *fi
     }
     *tier = GP_TIER_NATIVE;
     gp_upkeep_grows(pool, fit->chunk);
-    gp_status status = add_native(supply, bytes, fit, span);
+    gp_status status = gp_supply_native(supply, bytes, fit, span);
     if (status == GP_OK)
         gp_global_tier_note_growth(global);
     return status;
@@ -325,7 +266,7 @@ static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
     gp_share_reclaim_all(pool);
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
-    return add_native(supply, gp_round_up(bytes_to_grow(fit), GP_PAGE_BYTES), fit, span);
+    return gp_supply_native(supply, gp_round_up(bytes_to_grow(fit), GP_PAGE_BYTES), fit, span);
 }
 
 /* ---- a span --------------------------------------------------------------------------- */
@@ -441,33 +382,63 @@ static gp_fit chunk_fit(const gp_supply *supply, const gp_request *request, size
 }
 
 /* fit->bytes becomes `least` if there is no more. */
-static gp_status find_chunk(const gp_supply *supply, size_t least, gp_fit *fit, gp_span *span,
-                            gp_tier *tier)
+static gp_status find_far_chunk(const gp_supply *supply, size_t least, gp_fit *fit, gp_span *span,
+                                gp_tier *tier)
 {
-    gp_trace_scope scope;
-    begin(&scope, supply, GP_TRACE_MISS, fit->bytes);
     gp_status status = find_or_grow(supply, fit, span, tier);
     if (gp_pressure_is_cause(status)) {
         fit->bytes = least;
         status = find_in_need(supply, fit, span, tier);
     }
-    gp_trace_end(&scope);
     return status;
+}
+
+static gp_status add_chunk(const gp_supply *supply, const gp_request *request, const gp_fit *fit,
+                           gp_span span, gp_slot *slot, bool *found)
+{
+    make_block(supply, span);
+    gp_status status = gp_stream_cache_add_chunk(supply->cache, gp_address_table_held(span.base),
+                                                 request, slot, found);
+    if (status != GP_OK)
+        gp_stream_cache_put_back(supply->cache, fit, span);
+    return status;
+}
+
+/* What the thread keeps in other classes may join into what is wanted. */
+static gp_status look_after_yield(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                                  bool *found)
+{
+    uint32_t got = 0;
+    gp_status status = GP_OK;
+    if (gp_thread_cache_yield(supply->thread))
+        status = gp_stream_cache_take(supply->cache, request, slot, 1, &got);
+    *found = got > 0;
+    return status;
+}
+
+static gp_status supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
+                              bool *found, gp_tier *tier)
+{
+    const size_t least = gp_chunk_size_least(supply->cache->pool, request);
+    gp_fit fit = chunk_fit(supply, request, least);
+    gp_span span;
+    if (!take_near(supply, &fit, &span, tier)) {
+        gp_status status = look_after_yield(supply, request, slot, found);
+        if (status != GP_OK || *found)
+            return status;
+        status = find_far_chunk(supply, least, &fit, &span, tier);
+        if (status != GP_OK)
+            return status;
+    }
+    return add_chunk(supply, request, &fit, span, slot, found);
 }
 
 gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
                           bool *found, gp_tier *tier)
 {
-    const size_t least = gp_chunk_size_least(supply->cache->pool, request);
-    gp_fit fit = chunk_fit(supply, request, least);
-    gp_span span;
-    gp_status status = find_chunk(supply, least, &fit, &span, tier);
-    if (status != GP_OK)
-        return status;
-    make_block(supply, span);
-    status = gp_stream_cache_add_chunk(supply->cache, gp_address_table_held(span.base), request,
-                                       slot, found);
-    if (status != GP_OK)
-        gp_stream_cache_put_back(supply->cache, &fit, span);
+    gp_trace_scope scope;
+    begin(&scope, supply, GP_TRACE_MISS, request->bytes);
+    gp_status status = supply_chunk(supply, request, slot, found, tier);
+    gp_trace_end(&scope);
     return status;
 }

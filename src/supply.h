@@ -8,6 +8,7 @@
  *     the commons: complete, whoever used it                    no fence needed
  *     the commons again, after the stream left there what it kept for itself
  *     what was freed on the stream, joined and cut
+ *     for a small block: what its thread keeps in other classes, flushed and joined
  *     other streams' idle memory that the device is past
  *     one block of any stream, behind a queued wait for it (GP_SHARE_WAIT)
  *     growth, one thread at a time; before the pool passes its peak, or soft_bytes, every
@@ -32,9 +33,10 @@
 /* Who asks. */
 typedef struct gp_supply {
     gp_stream_cache *cache;
-    cudaStream_t stream; /* Its handle, live and eager. */
-    bool in_need;        /* Growth has failed: nothing is spared any more. */
-    bool quiet;          /* Who tries the rungs over and over is not to be heard each time. */
+    struct gp_thread_cache *thread; /* The caller's, of that stream. */
+    cudaStream_t stream;            /* Its handle, live and eager. */
+    bool in_need;                   /* Growth has failed: nothing is spared any more. */
+    bool quiet; /* Who tries the rungs over and over is not to be heard each time. */
 } gp_supply;
 
 /* A large block that is ordered on the stream; its record reads GP_STATE_CACHED. *tier is where
@@ -42,8 +44,8 @@ typedef struct gp_supply {
 gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *block,
                           gp_tier *tier);
 
-/* Another chunk for the stream's policy, and the block asked for out of it. *found is false if
- * the policy had no room in it after all. */
+/* The block asked for, out of another chunk for the stream's policy, or out of what the thread had
+ * kept. *found is false if the policy had no room in the chunk after all. */
 gp_status gp_supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
                           bool *found, gp_tier *tier);
 

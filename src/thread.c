@@ -39,7 +39,7 @@ static gp_lookup *find_place(gp_thread *self, const gp_pool *pool, cudaStream_t 
     return &self->table[place];
 }
 
-gp_thread_cache *gp_thread_recheck(const gp_lookup *lookup)
+static gp_thread_cache *recheck(const gp_lookup *lookup)
 {
     gp_stream_view view;
     if (lookup->inspect(lookup->stream, &view) != GP_OK)
@@ -49,12 +49,13 @@ gp_thread_cache *gp_thread_recheck(const gp_lookup *lookup)
     return lookup->cache;
 }
 
-gp_thread_cache *gp_thread_probe(gp_thread *self, gp_pool *pool, cudaStream_t stream)
+gp_thread_cache *gp_thread_find_from(const gp_lookup *lookup, gp_pool *pool, cudaStream_t stream)
 {
-    const gp_lookup *lookup = find_place(self, pool, stream);
+    if (lookup->stream != stream || lookup->pool != pool)
+        lookup = find_place(gp_thread_self, pool, stream);
     if (lookup->cache == NULL || lookup->inspect == NULL)
         return lookup->cache;
-    return gp_thread_recheck(lookup);
+    return recheck(lookup);
 }
 
 static void clear_table(gp_thread *self, uint32_t epoch)

@@ -88,22 +88,36 @@ static inline uint32_t gp_lookup_hash(const gp_pool *pool, cudaStream_t stream, 
     return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> shift);
 }
 
-/* Slow parts of gp_thread_find(). */
-gp_thread_cache *gp_thread_probe(gp_thread *self, gp_pool *pool, cudaStream_t stream);
-gp_thread_cache *gp_thread_recheck(const gp_lookup *lookup);
+/* Where this thread looks a stream of a pool up first. False: it knows none, or none any more. */
+static inline bool gp_thread_look_up(const gp_pool *pool, cudaStream_t stream,
+                                     const gp_lookup **lookup)
+{
+    const gp_thread *self = gp_thread_self;
+    if (GP_UNLIKELY(self == NULL || self->epoch != gp_process_epoch_now()))
+        return false;
+    *lookup = &self->table[gp_lookup_hash(pool, stream, self->shift)];
+    return true;
+}
+
+/* Is it there, and attached? Then `cache` is what gp_thread_find() finds, without a call. */
+static inline bool gp_thread_is_at(const gp_lookup *lookup, const gp_pool *pool,
+                                   cudaStream_t stream)
+{
+    return lookup->stream == stream && lookup->pool == pool && lookup->inspect == NULL;
+}
+
+/* Out of line: it is elsewhere, or a stream that the driver is asked about. */
+gp_thread_cache *gp_thread_find_from(const gp_lookup *lookup, gp_pool *pool, cudaStream_t stream);
 
 /* The thread cache, if this thread knows it and the stream is eager; else NULL. */
 static inline gp_thread_cache *gp_thread_find(gp_pool *pool, cudaStream_t stream)
 {
-    gp_thread *self = gp_thread_self;
-    if (GP_UNLIKELY(self == NULL || self->epoch != gp_process_epoch_now()))
+    const gp_lookup *lookup;
+    if (GP_UNLIKELY(!gp_thread_look_up(pool, stream, &lookup)))
         return NULL;
-    const gp_lookup *lookup = &self->table[gp_lookup_hash(pool, stream, self->shift)];
-    if (GP_UNLIKELY(lookup->stream != stream || lookup->pool != pool))
-        return gp_thread_probe(self, pool, stream);
-    if (GP_LIKELY(lookup->inspect == NULL))
-        return lookup->cache;
-    return gp_thread_recheck(lookup);
+    return GP_LIKELY(gp_thread_is_at(lookup, pool, stream))
+               ? lookup->cache
+               : gp_thread_find_from(lookup, pool, stream);
 }
 
 /* gp_thread_find(), else gp_thread_resolve(). */

@@ -128,6 +128,16 @@ void gp_thread_cache_flush_all(gp_thread_cache *cache)
         (void)flush_bin(cache, i, cache->bins[i].count);
 }
 
+bool gp_thread_cache_yield(gp_thread_cache *cache)
+{
+    gp_thread_cache_enter_slow(cache);
+    const size_t flushed = gp_counter_get(&cache->cached_bytes);
+    gp_thread_cache_flush_all(cache);
+    gp_asymmetric_leave(&cache->side);
+    mark_flush(cache, flushed);
+    return flushed > 0;
+}
+
 void gp_thread_cache_adapt(gp_thread_cache *cache)
 {
     gp_thread_cache_enter_slow(cache);

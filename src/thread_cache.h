@@ -81,6 +81,10 @@ void gp_thread_cache_end_block(gp_thread_cache *cache, gp_slot slot, size_t byte
 /* Flush everything to L2. The caller owns the cache, or has revoked it. */
 void gp_thread_cache_flush_all(gp_thread_cache *cache);
 
+/* Its owner: flush everything to L2, where it may join into what is wanted. False if there was
+ * nothing. */
+bool gp_thread_cache_yield(gp_thread_cache *cache);
+
 /* Flush half of what nobody asked for since the last time. */
 void gp_thread_cache_sweep(gp_thread_cache *cache);
 
@@ -98,7 +102,8 @@ void gp_thread_cache_enter_slow(gp_thread_cache *cache);
 typedef enum gp_hit {
     GP_HIT,
     GP_HIT_LOW, /* Served, and the class is below its watermark now. */
-    GP_MISS
+    GP_MISS,
+    GP_MISS_TWICE /* The block was dropped: it was here twice, and the caller is to note that. */
 } gp_hit;
 
 /* Out of line: a hit's free is heard (listen.h). */
@@ -125,9 +130,9 @@ static inline void gp_thread_cache_count_free(gp_thread_counters *counters, size
     gp_counter_add(&counters->frees, 1);
 }
 
-/* The hit: *base is set unless it is a miss. */
-static inline gp_hit gp_thread_cache_pop(gp_thread_cache *cache, uint32_t size_class,
-                                         uintptr_t *base)
+/* The hit, which calls nobody: *base is set unless it is a miss. */
+GP_ALWAYS_INLINE gp_hit gp_thread_cache_pop(gp_thread_cache *cache, uint32_t size_class,
+                                            uintptr_t *base)
 {
     gp_bin *bin = &cache->bins[size_class];
     if (GP_UNLIKELY(!gp_asymmetric_enter(&cache->side)))
@@ -147,19 +152,18 @@ static inline gp_hit gp_thread_cache_pop(gp_thread_cache *cache, uint32_t size_c
     gp_counter_sub(&cache->cached_bytes, bytes);
     const bool here = gp_record_hand_out(slot.record, size_class);
     gp_asymmetric_leave(&cache->side);
-    if (GP_UNLIKELY(!here)) {
-        gp_stream_cache_note_twice(cache->stream, bytes);
-        return GP_MISS;
-    }
+    if (GP_UNLIKELY(!here))
+        return GP_MISS_TWICE;
 
     gp_thread_cache_count_alloc(cache->counters, bytes);
     *base = slot.base;
     return hit;
 }
 
-/* Take a block in, freed on `stream`, if there is room for one more. */
-static inline bool gp_thread_cache_push(gp_thread_cache *cache, uint32_t size_class, gp_slot slot,
-                                        cudaStream_t stream)
+/* Take a block in, freed on `stream`, if there is room for one more. It calls nobody, unless
+ * somebody listens and is told. */
+GP_ALWAYS_INLINE bool gp_thread_cache_push(gp_thread_cache *cache, uint32_t size_class,
+                                           gp_slot slot, cudaStream_t stream, bool heard)
 {
     gp_bin *bin = &cache->bins[size_class];
     if (GP_UNLIKELY(!gp_asymmetric_enter(&cache->side)))
@@ -175,7 +179,7 @@ static inline bool gp_thread_cache_push(gp_thread_cache *cache, uint32_t size_cl
         gp_asymmetric_leave(&cache->side);
         return false;
     }
-    if (GP_UNLIKELY(gp_thread_cache_is_heard(cache)))
+    if (heard)
         gp_thread_cache_tell_free(cache, slot.base, bytes, stream);
     bin->slots[count] = slot;
     bin->count = (uint16_t)(count + 1);

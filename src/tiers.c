@@ -86,7 +86,8 @@ static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
 gp_status gp_tiers_alloc_small(const gp_target *target, cudaStream_t stream,
                                const gp_request *request, uintptr_t *base, gp_tier *tier)
 {
-    const gp_supply supply = {.cache = target->cache->stream, .stream = stream};
+    const gp_supply supply = {
+        .cache = target->cache->stream, .thread = target->cache, .stream = stream};
     gp_slot slot;
     gp_status status = alloc_small(target, &supply, request, &slot, tier);
     if (status != GP_OK) {
@@ -102,7 +103,7 @@ gp_status gp_tiers_alloc_small(const gp_target *target, cudaStream_t stream,
 gp_status gp_tiers_alloc_large(gp_thread_cache *cache, cudaStream_t stream,
                                const gp_request *request, uintptr_t *base, gp_tier *tier)
 {
-    const gp_supply supply = {.cache = cache->stream, .stream = stream};
+    const gp_supply supply = {.cache = cache->stream, .thread = cache, .stream = stream};
     const gp_fit fit = {.bytes = request->bytes, .alignment = request->alignment};
     gp_span block;
     gp_status status = gp_supply_large(&supply, &fit, &block, tier);

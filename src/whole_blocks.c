@@ -48,21 +48,32 @@ static void remove_at(gp_whole_blocks *whole, uint32_t place, uint32_t count)
     set_count(whole, all - count);
 }
 
-bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit, gp_span *block)
+/* The place after the block freed last of those that meet the request and the limit; 0: none. */
+static uint32_t find(const gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit)
 {
     const uint32_t units = (uint32_t)(fit->bytes >> GP_PAGE_SHIFT);
-    for (uint32_t i = gp_whole_blocks_count(whole); i-- > 0;) {
-        if (whole->units[i] != units)
-            continue;
-        const uintptr_t base = whole->bases[i];
-        if ((base & (fit->alignment - 1)) != 0 || whole->gives[i] > limit)
-            continue;
-        remove_at(whole, i, 1);
-        gp_counter_sub(&whole->bytes, fit->bytes);
-        *block = (gp_span){.base = base, .bytes = fit->bytes};
-        return true;
-    }
-    return false;
+    uint32_t next = gp_whole_blocks_count(whole);
+    while (next > 0 &&
+           (whole->units[next - 1] != units ||
+            (whole->bases[next - 1] & (fit->alignment - 1)) != 0 || whole->gives[next - 1] > limit))
+        next--;
+    return next;
+}
+
+bool gp_whole_blocks_have(const gp_whole_blocks *whole, const gp_fit *fit)
+{
+    return find(whole, fit, UINT64_MAX) > 0;
+}
+
+bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit, gp_span *block)
+{
+    const uint32_t next = find(whole, fit, limit);
+    if (next == 0)
+        return false;
+    *block = gp_whole_blocks_at(whole, next - 1);
+    remove_at(whole, next - 1, 1);
+    gp_counter_sub(&whole->bytes, block->bytes);
+    return true;
 }
 
 void gp_whole_blocks_drop(gp_whole_blocks *whole, uint32_t count)

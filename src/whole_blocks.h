@@ -81,6 +81,9 @@ static inline gp_span gp_whole_blocks_at(const gp_whole_blocks *whole, uint32_t 
 /* Put a block in; there is room. */
 void gp_whole_blocks_put(gp_whole_blocks *whole, gp_span block, uint64_t give);
 
+/* Is there a block that meets the request, whenever it was freed? */
+bool gp_whole_blocks_have(const gp_whole_blocks *whole, const gp_fit *fit);
+
 /* Take the block freed last of those that meet the request and were freed no later than
  * give number `limit`. False if there is none. */
 bool gp_whole_blocks_take(gp_whole_blocks *whole, const gp_fit *fit, uint64_t limit,

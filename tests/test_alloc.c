@@ -190,6 +190,27 @@ Test(alloc, refills_the_thread_cache_before_it_is_dry)
 
 /* C34: each request was a little larger than every cached block, while the device was
  * still busy with all of them. Segments of the usual size: tiny ones cannot be joined. */
+/* The pool is one chunk, which is full of small blocks at first. */
+Test(alloc, joins_what_its_thread_keeps_in_other_classes_before_the_pool_grows)
+{
+    enum { SMALL = 32, LARGE = 4 };
+    cudaStream_t stream = pool_attached_stream();
+    void *blocks[SMALL];
+    for (size_t i = 0; i < SMALL; i++)
+        blocks[i] = pool_alloc(KIB(64), stream);
+    for (size_t i = 0; i < SMALL; i++)
+        pool_free(blocks[i], stream);
+    const gp_pool_stats before = pool_stats();
+
+    for (size_t i = 0; i < LARGE; i++)
+        blocks[i] = pool_alloc(KIB(512), stream);
+
+    cr_assert(gt(u64, before.l1_cached_bytes, 0), "the thread kept none of them");
+    cr_assert(eq(u64, pool_stats().native_allocs, before.native_allocs));
+    for (size_t i = 0; i < LARGE; i++)
+        pool_free(blocks[i], stream);
+}
+
 Test(alloc, of_slowly_growing_sizes_does_not_pile_up)
 {
     gp_pool_config config = pool_config();

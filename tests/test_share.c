@@ -60,6 +60,32 @@ Test(share, pending_memory_is_left_alone_where_waits_are_not_allowed)
     pool_open_gate(gate);
 }
 
+/* A call on a stream's handle takes long while its own threads queue work there. */
+Test(share, busy_stream_says_by_its_own_fences_how_far_it_has_come)
+{
+    share_in_mode(GP_SHARE_COMPLETED);
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(busy);
+    pool_use(MIB(24), busy);
+    void *grown = pool_alloc(MIB(24), other); /* Finds it busy. */
+    pool_use(KIB(4), busy);                   /* Leaves a fence. */
+    pool_open_gate(gate);
+    SIM(gp_sim_stream_synchronize(busy));
+    gate = pool_close_gate(busy);
+    pool_use(KIB(4), busy);
+    const gp_pool_stats before = pool_stats();
+    const uint64_t queries = gp_sim_call_count(GP_SIM_FN_STREAM_QUERY);
+
+    void *shared = pool_alloc(MIB(24), other);
+
+    cr_assert(eq(u64, pool_stats().native_allocs, before.native_allocs));
+    cr_assert(eq(u64, gp_sim_call_count(GP_SIM_FN_STREAM_QUERY), queries));
+    pool_open_gate(gate);
+    pool_free(grown, other);
+    pool_free(shared, other);
+}
+
 Test(share, completed_memory_comes_before_pending_memory)
 {
     cudaStream_t busy = pool_attached_stream();

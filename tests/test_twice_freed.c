@@ -25,7 +25,7 @@ static void free_as_if_live(void *ptr, cudaStream_t stream)
                           .record = gp_record_at(gp_page_get_records(page), (uintptr_t)ptr)};
     const uint32_t size_class = gp_record_get(slot.record) & GP_RECORD_CLASS_MASK;
     gp_record_set(slot.record, size_class | GP_STATE_LIVE);
-    cr_assert(gp_thread_cache_push(gp_thread_find(pool, stream), size_class, slot, stream));
+    cr_assert(gp_thread_cache_push(gp_thread_find(pool, stream), size_class, slot, stream, false));
 }
 
 enum { HELD = 8 };
