@@ -71,6 +71,7 @@ static int replay_and_report(const replay_command *command, const bench_options 
                 .threads = options->replay_threads,
                 .kernels = options->kernels,
                 .finds_longest = command->finds_longest,
+                .limit_percent = options->limit_percent,
                 .progress = &progress,
             },
         .passes = (int)options->passes,

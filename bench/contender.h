@@ -68,6 +68,12 @@ typedef struct bench_contender_ops {
     /* Every block is freed and every stream has left. */
     void (*close)(bench_contender *contender);
 
+    /* Optional. open() of one that holds no more than so many bytes; is_refusal() tells whether a
+     * code of its alloc() stands for want of memory. */
+    int (*open_limited)(const struct bench_contender_ops *ops, bench_contender **contender,
+                        const device_ops *device, bench_mode mode, size_t max_bytes);
+    bool (*is_refusal)(int code);
+
     /* Optional. Get ready for a run that was recorded in a file, before any stream enters. */
     int (*warm)(bench_contender *contender, const char *path);
 

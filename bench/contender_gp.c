@@ -21,8 +21,9 @@ static gp_contender *self_of(bench_contender *contender)
     return (gp_contender *)(void *)contender;
 }
 
-static int gp_contender_open(const bench_contender_ops *ops, bench_contender **contender,
-                             const device_ops *device, bench_mode mode)
+/* At most `max_bytes` reserved; 0: no limit. */
+static int gp_contender_open_limited(const bench_contender_ops *ops, bench_contender **contender,
+                                     const device_ops *device, bench_mode mode, size_t max_bytes)
 {
     gp_contender *self = calloc(1, sizeof(*self));
     if (self == NULL)
@@ -32,6 +33,7 @@ static int gp_contender_open(const bench_contender_ops *ops, bench_contender **c
     gp_pool_config_init(&config);
     config.backend = device->kind;
     config.policy = ops->context;
+    config.max_bytes = max_bytes;
     gp_status status = gp_pool_create(&self->pool, &config);
     if (status != GP_OK) {
         free(self);
@@ -41,6 +43,17 @@ static int gp_contender_open(const bench_contender_ops *ops, bench_contender **c
     self->mode = mode;
     *contender = &self->base;
     return 0;
+}
+
+static int gp_contender_open(const bench_contender_ops *ops, bench_contender **contender,
+                             const device_ops *device, bench_mode mode)
+{
+    return gp_contender_open_limited(ops, contender, device, mode, 0);
+}
+
+static bool gp_contender_is_refusal(int code)
+{
+    return code == GP_ERR_LIMIT || code == GP_ERR_OUT_OF_MEMORY;
 }
 
 static void gp_contender_close(bench_contender *contender)
@@ -198,6 +211,8 @@ static const bench_contender_ops template_ops = {
     .struct_bytes = sizeof(bench_contender_ops),
     .has_modes = true,
     .open = gp_contender_open,
+    .open_limited = gp_contender_open_limited,
+    .is_refusal = gp_contender_is_refusal,
     .close = gp_contender_close,
     .warm = gp_contender_warm,
     .enter = gp_contender_enter,
@@ -243,5 +258,6 @@ const bench_contender_ops *bench_contender_recorded(void)
     ops.name = "recorded";
     ops.context = gp_policy_cache_first();
     ops.open = gp_contender_open_recorded;
+    ops.open_limited = NULL;
     return &ops;
 }

@@ -8,6 +8,7 @@
 
 #define MAX_PASSES 1000
 #define MAX_ROUNDS 10000
+#define MAX_LIMIT_PERCENT 10000
 
 enum {
     KEY_TRACE = 't',
@@ -19,6 +20,7 @@ enum {
     KEY_PASSES = 'n',
     KEY_KERNELS = 'k',
     KEY_WARM = 'w',
+    KEY_LIMIT = 'l',
     KEY_BYTES = 'b',
     KEY_ROUNDS = 'r'
 };
@@ -199,6 +201,8 @@ static const struct argp_option replay_options[] = {
     {"kernels", KEY_KERNELS, NULL, 0, "Queue work that touches every block while it is live", 0},
     {"warm-from-trace", KEY_WARM, NULL, 0,
      "Let gp reserve what the trace needs before it is played (gp_pool_warm_from_trace)", 0},
+    {"limit", KEY_LIMIT, "PERCENT", 0,
+     "Let gp reserve so much of the trace's peak live bytes at most, and count what it refuses", 0},
     {0},
 };
 
@@ -224,6 +228,9 @@ static error_t parse_replay(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_WARM:
         options->warm_from_trace = true;
+        return 0;
+    case KEY_LIMIT:
+        options->limit_percent = bench_parse_count(state, "--limit", argument, MAX_LIMIT_PERCENT);
         return 0;
     case ARGP_KEY_END:
         if (options->trace_count == 0)

@@ -33,6 +33,7 @@ typedef struct bench_options {
     bench_threads replay_threads;
     bool kernels;
     bool warm_from_trace;
+    size_t limit_percent; /* Of the trace's peak live bytes; 0: no limit. */
     size_t passes;
 
     /* hit */

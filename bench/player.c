@@ -30,6 +30,15 @@ static void count_freed(bench_stage *stage, size_t bytes)
 
 /* ---- events ---- */
 
+/* Where a block lies that was refused: its free has nothing to do. */
+static char nowhere;
+
+/* Is that what a request of a limited contender came back with? */
+static bool is_refusal(const bench_stage *stage, int code)
+{
+    return stage->limited && stage->contender->ops->is_refusal(code);
+}
+
 static bool touch(bench_stage *stage, void *ptr, size_t bytes, cudaStream_t stream)
 {
     if (!stage->kernels || stage->device->touch(stream, ptr, bytes, TOUCH_NS) == DEVICE_OK)
@@ -66,10 +75,15 @@ static bool play_alloc(bench_stage *stage, bench_player *player, const bench_tra
     int code = contender->ops->alloc(contender, &ptr, bytes, stream);
     uint64_t end = bench_ticks_end();
 
-    if (code != 0)
-        return bench_stage_fail(stage, "alloc", contender->ops->error(code));
     bench_latency_record(&player->allocs, end - start);
     player->native_ns += stage->device->native_call_ns() - native_start;
+    if (is_refusal(stage, code)) {
+        player->refused++;
+        atomic_store_explicit(&stage->blocks[event->block], &nowhere, memory_order_release);
+        return true;
+    }
+    if (code != 0)
+        return bench_stage_fail(stage, "alloc", contender->ops->error(code));
     count_live(stage, bytes);
     if (contender->ops->observe != NULL)
         contender->ops->observe(contender);
@@ -105,6 +119,10 @@ static bool play_free(bench_stage *stage, bench_player *player, const bench_trac
     bench_contender *contender = stage->contender;
     cudaStream_t stream = stage->streams[event->stream];
     void *ptr = await_block(stage, event->block);
+    if (ptr == &nowhere) {
+        atomic_store_explicit(&stage->blocks[event->block], NULL, memory_order_relaxed);
+        return true;
+    }
     if (ptr == NULL || !order_uses(stage, event))
         return false;
     size_t bytes = stage->trace->blocks[event->block].bytes;
@@ -193,8 +211,10 @@ static void free_rest(bench_stage *stage, size_t stream)
             stage->trace->blocks[i].stream == stream ? atomic_load(&stage->blocks[i]) : NULL;
         if (ptr == NULL)
             continue;
-        int code = contender->ops->free(contender, ptr, stage->trace->blocks[i].bytes,
-                                        stage->streams[stream]);
+        int code = ptr == &nowhere
+                       ? 0
+                       : contender->ops->free(contender, ptr, stage->trace->blocks[i].bytes,
+                                              stage->streams[stream]);
         if (code != 0)
             (void)bench_stage_fail(stage, "free", contender->ops->error(code));
         atomic_store(&stage->blocks[i], NULL);

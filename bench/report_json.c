@@ -17,6 +17,10 @@ static void put_run(json_t *object, const bench_result *result)
     bench_json_put(object, "pass", result->is_hit ? json_null() : json_integer(result->pass));
     bench_json_put(object, "kernels", json_boolean(result->kernels));
     bench_json_put(object, "warmed", json_boolean(result->warmed));
+    bench_json_put(object, "limit_percent",
+                   result->limit_percent != 0 ? json_integer((json_int_t)result->limit_percent)
+                                              : json_null());
+    bench_json_put_count(object, "refused", result->refused);
     bench_json_put_count(object, "events", result->events);
 }
 

@@ -15,15 +15,24 @@ static void print_device(const bench_result *result, FILE *out)
 
 /* ---- replay ---- */
 
+static void print_limit(const bench_result *result, FILE *out)
+{
+    if (result->limit_percent != 0)
+        (void)fprintf(out, "limit: %zu %% of the trace's peak live bytes; ", result->limit_percent);
+}
+
 static void print_replay_head(const bench_result *result, FILE *out)
 {
     print_device(result, out);
+    print_limit(result, out);
     (void)fprintf(
         out, "threads: %s; kernels: %s; warmed: %s; alloc and free in ns, live and held in MiB\n\n",
         result->thread_mode, result->kernels ? "yes" : "no", result->warmed ? "yes" : "no");
     (void)fprintf(out, "%-26s %-12s %-8s %4s %8s %8s %8s %9s %8s %8s %9s %8s %8s %8s %7s", "trace",
                   "policy", "mode", "pass", "alloc", "p50", "p99", "max", "free", "live", "held",
                   "held/live", "native", "shared", "L1+L2 %");
+    if (result->limit_percent != 0)
+        (void)fprintf(out, " %7s", "refused");
     if (result->simulated)
         (void)fprintf(out, " %7s %12s", "hazards", "simulated ns");
     (void)fputc('\n', out);
@@ -49,6 +58,8 @@ static void print_replay_line(const bench_result *result, FILE *out)
                   (double)usage->reserved_bytes_high / MIB, bench_result_reserved_over_live(result),
                   usage->native_allocs + usage->native_frees, usage->shared_hits,
                   own_hits_percent(result));
+    if (result->limit_percent != 0)
+        (void)fprintf(out, " %7zu", result->refused);
     if (result->simulated)
         (void)fprintf(out, " %7" PRId64 " %12.0f", result->hazards, result->sim_native_ns_mean);
     (void)fputc('\n', out);

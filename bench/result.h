@@ -44,10 +44,12 @@ typedef struct bench_result {
     const char *mode; /* NULL where the policy has none */
     int pass;         /* From 1; 0 in `hit`. */
     bool kernels;
-    bool warmed;    /* Of the trace, before the first pass. */
-    bool simulated; /* The device is. */
-    bool is_hit;    /* Else a pass of `replay`. */
-    size_t events;  /* Calls made in it, allocations and frees. */
+    bool warmed;          /* Of the trace, before the first pass. */
+    size_t limit_percent; /* Of the trace's peak live bytes; 0: no limit. */
+    size_t refused;       /* Requests that a limit had no room for. */
+    bool simulated;       /* The device is. */
+    bool is_hit;          /* Else a pass of `replay`. */
+    size_t events;        /* Calls made in it, allocations and frees. */
 
     bench_latency_summary alloc, free;
     double pair_ns;

@@ -21,6 +21,7 @@ static void describe(const bench_session_config *config, const bench_stage *stag
     result->mode = config->contender->has_modes ? bench_mode_name(config->mode) : NULL;
     result->kernels = config->kernels;
     result->warmed = config->warm_from != NULL;
+    result->limit_percent = config->limit_percent;
     result->simulated = config->device->kind == GP_BACKEND_SIM;
     if (config->device->get_name(0, result->device_name, sizeof(result->device_name)) != DEVICE_OK)
         (void)snprintf(result->device_name, sizeof(result->device_name), "unknown");
@@ -35,8 +36,10 @@ static bool summarise(const bench_session_config *config, bench_stage *stage, be
         !bench_latency_summarise(&players->frees, stage->player_count, sizeof(*players),
                                  config->ticks, &result->free))
         return bench_stage_fail(stage, "replay", "out of memory");
-    for (size_t i = 0; i < stage->player_count; i++)
+    for (size_t i = 0; i < stage->player_count; i++) {
         native_ns += players[i].native_ns;
+        result->refused += players[i].refused;
+    }
 
     result->events = result->alloc.count + result->free.count;
     result->pair_ns = result->alloc.mean + result->free.mean;
@@ -148,6 +151,17 @@ static bool fail(const bench_session *session, const char *reason, char error[BE
     return false;
 }
 
+static int open_within_limit(bench_session *session)
+{
+    const bench_session_config *config = &session->config;
+    const bench_contender_ops *ops = config->contender;
+    bench_contender **contender = &session->contender;
+    if (config->limit_percent == 0)
+        return ops->open(ops, contender, config->device, config->mode);
+    const size_t max_bytes = session->trace->peak_live_bytes / 100 * config->limit_percent;
+    return ops->open_limited(ops, contender, config->device, config->mode, max_bytes);
+}
+
 static bool open_contender(bench_session *session, char error[BENCH_ERROR_CHARS])
 {
     const bench_contender_ops *ops = session->config.contender;
@@ -160,7 +174,11 @@ static bool open_contender(bench_session *session, char error[BENCH_ERROR_CHARS]
         (void)snprintf(error, BENCH_ERROR_CHARS, "%s: cannot be warmed from a trace", ops->name);
         return false;
     }
-    int code = ops->open(ops, &session->contender, device, session->config.mode);
+    if (session->config.limit_percent != 0 && ops->open_limited == NULL) {
+        (void)snprintf(error, BENCH_ERROR_CHARS, "%s: knows no limit", ops->name);
+        return false;
+    }
+    int code = open_within_limit(session);
     if (code == 0 && session->config.warm_from != NULL)
         code = ops->warm(session->contender, session->config.warm_from);
     if (code != 0)
@@ -179,6 +197,7 @@ bool bench_session_open(bench_session *session, const bench_session_config *conf
     bool sound =
         bench_stage_create(stage, trace, session->contender, config->threads, config->kernels);
     stage->progress = config->progress;
+    stage->limited = config->limit_percent != 0;
     session->long_ticks = bench_ticks_of_ns(config->ticks, FIRST_LONG_NS);
     stage->longest = config->finds_longest ? &session->longest : NULL;
     if (sound && !bench_crew_create(&session->crew, stage->player_count))

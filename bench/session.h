@@ -23,6 +23,7 @@ typedef struct bench_session_config {
     bool kernels;
     bool finds_longest;       /* Watch the passes for their longest call. */
     const char *warm_from;    /* A recording that the contender gets ready for; NULL: for none. */
+    size_t limit_percent;     /* Of the trace's peak live bytes, for the contender; 0: no limit. */
     bench_progress *progress; /* Begun; a step is an event. */
 } bench_session_config;
 

@@ -152,5 +152,6 @@ void bench_stage_reset(bench_stage *stage)
         bench_latency_clear(&stage->players[i].allocs);
         bench_latency_clear(&stage->players[i].frees);
         stage->players[i].native_ns = 0;
+        stage->players[i].refused = 0;
     }
 }

@@ -38,6 +38,7 @@ typedef struct bench_player {
     size_t event_count;
     bench_latency allocs, frees;
     uint64_t native_ns; /* Simulated time of native calls in this pass. */
+    size_t refused;     /* Requests of this pass that a limit had no room for. */
     char apart[128];    /* Keeps players off each other's cache lines. */
 } bench_player;
 
@@ -46,11 +47,12 @@ typedef struct bench_stage {
     const device_ops *device;
     bench_contender *contender;
     bool kernels;
+    bool limited; /* The contender may refuse: that block is not played. */
     bench_threads threads;
 
     cudaStream_t *streams;   /* one for each stream of the trace */
     size_t streams_made;     /* of them, those that exist */
-    _Atomic(void *) *blocks; /* where each block of the trace lies; NULL: not live */
+    _Atomic(void *) *blocks; /* where each lies; NULL: not live */
     bench_player *players;
     size_t player_count;
     size_t window_events; /* Players meet after so many events of the trace. */

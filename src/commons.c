@@ -24,6 +24,9 @@ void gp_commons_destroy(gp_commons *commons)
     commons->pool->policy.destroy(commons->policy);
 }
 
+/* A request that leaves no more than this share of a segment takes nearly all of it. */
+#define REST_SHARE 16
+
 /* ---- under the lock --------------------------------------------------------- */
 
 static void lose_free_locked(gp_commons *commons, size_t bytes)
@@ -95,6 +98,41 @@ static bool take_of_added_locked(gp_commons *commons, const gp_segment *segment,
     return true;
 }
 
+/* A policy may keep a free segment to itself. */
+static gp_segment *remove_locked(gp_commons *commons, gp_segment *segment)
+{
+    if (segment == NULL ||
+        !commons->pool->policy.remove_segment(commons->policy, segment->span.base))
+        return NULL;
+    gp_segment_unlink(&commons->segments, segment);
+    lose_free_locked(commons, segment->span.bytes);
+    return segment;
+}
+
+/* Is it a wholly free segment's, of which too much would be left? Nothing is taken. */
+static bool is_spared_locked(const gp_commons *commons, const gp_segment *segment, size_t bytes,
+                             uint64_t most_bytes)
+{
+    const size_t all = segment->span.bytes;
+    return all <= most_bytes && all - bytes > all / REST_SHARE &&
+           commons->pool->policy.segment_is_free(commons->policy, segment->span.base);
+}
+
+/* Only the policy knows what it would cut, and says so by cutting it. */
+static bool take_sparing_locked(gp_commons *commons, const gp_commons_request *request,
+                                uint64_t most_bytes, gp_span *span, gp_segment **spared)
+{
+    if (!take_locked(commons, request->bytes, request->alignment, span))
+        return false;
+    gp_segment *segment = gp_address_table_segment(span->base);
+    gp_commons_give_locked(commons, *span);
+    if (!is_spared_locked(commons, segment, request->bytes, most_bytes))
+        return take_locked(commons, request->bytes, request->alignment, span);
+    if (gp_commons_is_used_by(commons, NULL))
+        *spared = remove_locked(commons, segment);
+    return false;
+}
+
 /* ---- the interface -------------------------------------------------------------- */
 
 bool gp_commons_take(gp_commons *commons, const gp_commons_request *request, gp_span *span)
@@ -105,6 +143,19 @@ bool gp_commons_take(gp_commons *commons, const gp_commons_request *request, gp_
     gp_commons_lock(commons);
     bool found = gp_commons_is_open_to(commons, request->taker) &&
                  take_locked(commons, request->bytes, request->alignment, span);
+    gp_commons_unlock(commons);
+    return found;
+}
+
+bool gp_commons_take_sparing(gp_commons *commons, const gp_commons_request *request,
+                             uint64_t most_bytes, gp_span *span, gp_segment **spared)
+{
+    *spared = NULL;
+    if (gp_counter_get(&commons->free_bytes) < request->bytes)
+        return false;
+    gp_commons_lock(commons);
+    bool found = gp_commons_is_open_to(commons, request->taker) &&
+                 take_sparing_locked(commons, request, most_bytes, span, spared);
     gp_commons_unlock(commons);
     return found;
 }
@@ -207,17 +258,6 @@ static gp_segment *largest_free_locked(const gp_commons *commons, uint64_t most_
             best = segment;
     }
     return best;
-}
-
-/* A policy may keep a free segment to itself. */
-static gp_segment *remove_locked(gp_commons *commons, gp_segment *segment)
-{
-    if (segment == NULL ||
-        !commons->pool->policy.remove_segment(commons->policy, segment->span.base))
-        return NULL;
-    gp_segment_unlink(&commons->segments, segment);
-    lose_free_locked(commons, segment->span.bytes);
-    return segment;
 }
 
 gp_segment *gp_commons_remove_segment(gp_commons *commons)

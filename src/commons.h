@@ -56,6 +56,14 @@ typedef struct gp_commons_request {
  * chunk of it. */
 bool gp_commons_take(gp_commons *commons, const gp_commons_request *request, gp_span *span);
 
+/*
+ * The same, but a segment that is wholly free is spared unless the request takes nearly all of it
+ * or it has more than `most_bytes`. False if all that fits is spared; then *spared is such a
+ * segment, taken out for the caller to give back, or NULL if it is not complete or none fits.
+ */
+bool gp_commons_take_sparing(gp_commons *commons, const gp_commons_request *request,
+                             uint64_t most_bytes, gp_span *span, gp_segment **spared);
+
 /* The same for a taker that will be ordered behind what `user` gave up to give number `gives`. */
 bool gp_commons_take_behind(gp_commons *commons, const gp_commons_request *request,
                             const struct gp_stream_cache *user, uint64_t gives, gp_span *span);

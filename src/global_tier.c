@@ -13,16 +13,18 @@
  * makes what takes microseconds take milliseconds. */
 #define WAIT_NS 100000000
 
-/* The native pool maps memory in steps of its own, 32 MiB on today's drivers, so that it may hold
- * more than was asked of it: a segment that fills the pool's limit must not fail for that. */
+/* The native pool maps memory in steps of its own, 32 MiB on today's drivers, and what lies between
+ * segments is of no use to it: it may hold more than was asked of it. What the pool's limit has
+ * room for must not fail for that, so its own bound is so much, or this share, above the limit. */
 #define NATIVE_SLACK_BYTES ((size_t)64 << 20)
+#define NATIVE_SLACK_SHARE 2
 
 /* Zero: no limit. */
 static size_t native_limit(const gp_limits *limits)
 {
-    return limits->max_bytes > SIZE_MAX - NATIVE_SLACK_BYTES
-               ? 0
-               : limits->max_bytes + NATIVE_SLACK_BYTES;
+    const size_t share = limits->max_bytes / NATIVE_SLACK_SHARE;
+    const size_t slack = share > NATIVE_SLACK_BYTES ? share : NATIVE_SLACK_BYTES;
+    return limits->max_bytes > SIZE_MAX - slack ? 0 : limits->max_bytes + slack;
 }
 
 gp_status gp_global_tier_init(gp_global_tier *tier, gp_backend *backend, gp_trace *trace,
@@ -103,11 +105,22 @@ uint64_t gp_global_tier_room_target(const gp_global_tier *tier, uint64_t ceiling
     return target > floor ? target : floor;
 }
 
-/* A step that the limit has no room for is none. */
-size_t gp_global_tier_growth(const gp_global_tier *tier, size_t bytes)
+static void set_near_limit(gp_global_tier *tier, bool near)
 {
-    const size_t growth = gp_round_up(bytes, gp_counter_get(&tier->step));
-    return gp_global_tier_allows(tier, growth) ? growth : gp_round_up(bytes, tier->least_step);
+    atomic_store_explicit(&tier->near_limit, near, memory_order_relaxed);
+}
+
+size_t gp_global_tier_growth(gp_global_tier *tier, size_t bytes)
+{
+    const gp_limits *limits = &tier->limits;
+    const uint64_t reserved = gp_counter_get(&tier->reserved);
+    const size_t step = gp_limits_step(limits, reserved, gp_counter_get(&tier->step));
+    const bool comes_near = reserved + bytes > limits->near_bytes;
+    /* A request that is far too large says nothing about the others. */
+    if (comes_near && gp_global_tier_allows(tier, bytes))
+        set_near_limit(tier, true);
+    const bool near = comes_near || gp_global_tier_is_near_limit(tier);
+    return gp_round_up(bytes, near ? GP_PAGE_BYTES : step);
 }
 
 void gp_global_tier_note_growth(gp_global_tier *tier)
@@ -123,6 +136,8 @@ void gp_global_tier_note_release(gp_global_tier *tier)
     const uint64_t reserved = gp_counter_get(&tier->reserved);
     if (reserved < gp_counter_get(&tier->floor))
         gp_counter_set(&tier->floor, reserved);
+    if (reserved < tier->limits.near_bytes / 2)
+        set_near_limit(tier, false);
 }
 
 /* ---- segments ---------------------------------------------------------------- */

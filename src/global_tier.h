@@ -25,6 +25,7 @@ typedef struct gp_global_tier {
     gp_counter slack;              /* How far beyond it does not. */
     gp_counter floor;              /* Set aside on request: growth gives back no more than above. */
     gp_counter step;               /* The next growth is a multiple of it. */
+    _Atomic(bool) near_limit;
     size_t least_step, most_step;
     gp_counter allocs, frees, trims;
 
@@ -59,8 +60,15 @@ uint64_t gp_global_tier_ceiling(const gp_global_tier *tier, size_t bytes);
 /* What may be left reserved when room is made for so many bytes under a ceiling. */
 uint64_t gp_global_tier_room_target(const gp_global_tier *tier, uint64_t ceiling, size_t bytes);
 
-/* How much to grow for a need of so many bytes. */
-size_t gp_global_tier_growth(const gp_global_tier *tier, size_t bytes);
+/* How much to grow for a need of so many bytes: at least them. */
+size_t gp_global_tier_growth(gp_global_tier *tier, size_t bytes);
+
+/* Is it near its limit? From the growth with which more than half of that is reserved, until less
+ * than a quarter is. */
+static inline bool gp_global_tier_is_near_limit(const gp_global_tier *tier)
+{
+    return atomic_load_explicit(&tier->near_limit, memory_order_relaxed);
+}
 
 /* The pool has grown so; or it gave back, and begins with small steps again, and with what it
  * has left of what was set aside. */

@@ -2,6 +2,11 @@
 
 #include "request.h"
 
+/* A step of growth is no more than this share of the room. What lies free in a segment beside a
+ * live block is lost to the rest: with a few large steps more of it than a limit of a tenth above
+ * what is live has to spare. */
+#define STEP_SHARE 64
+
 static size_t device_bytes(gp_backend *backend)
 {
     gp_device_info info = {.struct_bytes = sizeof(info)};
@@ -30,8 +35,17 @@ void gp_limits_init(gp_limits *limits, const gp_pool_config *config, gp_backend 
     const size_t total = device_bytes(backend);
     limits->max_bytes =
         lower(bound(config->max_bytes), bound(part_of(total, config->max_fraction)));
+    limits->near_bytes = limits->max_bytes == SIZE_MAX ? SIZE_MAX : limits->max_bytes / 2;
     limits->soft_bytes = bound(config->soft_bytes);
     limits->headroom_bytes = part_of(total, config->headroom_fraction);
+}
+
+size_t gp_limits_step(const gp_limits *limits, uint64_t reserved, size_t step)
+{
+    const uint64_t room = reserved < limits->max_bytes ? limits->max_bytes - reserved : 0;
+    while (step > GP_PAGE_BYTES && step > room / STEP_SHARE)
+        step /= 2;
+    return step;
 }
 
 /* A device that does not say how much is free may have all of it. */

@@ -7,6 +7,10 @@
  *                  │  before it     │
  *                  │  grows         │
  *
+ *     0 ─────────────── near ───── max
+ *        in steps, which  │  by just what is asked for (near_limit.h)
+ *        get shorter      │
+ *
  * The headroom is a part of the device that stays free, whoever took the rest of it. How much
  * that is now is asked at growth only: the question costs 5 us, growth 30 us at the least.
  */
@@ -17,6 +21,7 @@
 
 typedef struct gp_limits {
     size_t max_bytes;      /* SIZE_MAX: no limit. */
+    size_t near_bytes;     /* Above them the pool is near it; likewise. */
     size_t soft_bytes;     /* SIZE_MAX: none. */
     size_t headroom_bytes; /* 0: none. */
 } gp_limits;
@@ -29,6 +34,10 @@ static inline bool gp_limits_allow(const gp_limits *limits, uint64_t reserved, s
 {
     return bytes <= limits->max_bytes && reserved <= limits->max_bytes - bytes;
 }
+
+/* How large a step a pool that has `reserved` bytes grows by: `step`, a power of two, or so much
+ * less that it is a small part of the room that the limit leaves. */
+size_t gp_limits_step(const gp_limits *limits, uint64_t reserved, size_t step);
 
 /*
  * Would the device have its headroom left after so many bytes more? A driver that does not say

@@ -81,6 +81,14 @@ bool gp_release_down_to(gp_pool *pool, uint64_t target)
     return released;
 }
 
+bool gp_release_segment(gp_pool *pool, gp_segment *segment)
+{
+    if (!give_back(pool, segment))
+        return false;
+    gp_global_tier_note_release(&pool->global);
+    return true;
+}
+
 size_t gp_release_largest(gp_pool *pool, uint64_t most_bytes, gp_commons **commons)
 {
     *commons = gp_commons_largest_segment(&pool->chunks, most_bytes) >
@@ -91,10 +99,7 @@ size_t gp_release_largest(gp_pool *pool, uint64_t most_bytes, gp_commons **commo
     if (segment == NULL)
         return 0;
     const size_t bytes = segment->span.bytes;
-    if (!give_back(pool, segment))
-        return 0;
-    gp_global_tier_note_release(&pool->global);
-    return bytes;
+    return gp_release_segment(pool, segment) ? bytes : 0;
 }
 
 /* ---- for others ------------------------------------------------------------------ */

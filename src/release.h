@@ -13,6 +13,10 @@
  * let the native pool give back what it can. True if something was released. */
 bool gp_release_down_to(gp_pool *pool, uint64_t target);
 
+/* Give back a segment that was taken out of the commons. False if that failed: then they have it
+ * again. */
+bool gp_release_segment(gp_pool *pool, gp_segment *segment);
+
 /* Release the largest wholly free segment of at most so many bytes, without a trim. Returns its
  * size and the commons it was of; 0 if there is none, or it could not be given back. */
 size_t gp_release_largest(gp_pool *pool, uint64_t most_bytes, gp_commons **commons);

@@ -1,9 +1,9 @@
 #include "set_aside.h"
 
+#include "chunk_size.h"
 #include "error.h"
 #include "pool.h"
 #include "release.h"
-#include "supply.h"
 
 /* Of what a new pool sets aside, the part that small blocks are cut from. */
 #define CHUNKS_SHARE 8
@@ -47,7 +47,7 @@ gp_status gp_set_aside(gp_commons *commons, size_t bytes)
 gp_status gp_set_aside_initial(gp_pool *pool)
 {
     const size_t bytes = gp_limits_initial(&pool->global.limits, &pool->config, pool->backend);
-    const size_t share = gp_round_up(bytes / CHUNKS_SHARE, gp_supply_chunk_bytes(&pool->config));
+    const size_t share = gp_round_up(bytes / CHUNKS_SHARE, gp_chunk_size(&pool->config));
     const size_t chunks = share < bytes ? share : bytes;
     gp_status status = gp_set_aside(&pool->chunks, chunks);
     return status == GP_OK ? gp_set_aside(&pool->large, bytes - chunks) : status;

@@ -1,11 +1,13 @@
-#include "supply.h"
+#include "supply_internal.h"
 
 #include <sched.h>
 
 #include "address_table.h"
 #include "budget.h"
+#include "chunk_size.h"
 #include "clock.h"
 #include "error.h"
+#include "near_limit.h"
 #include "pool.h"
 #include "pressure.h"
 #include "release.h"
@@ -13,11 +15,6 @@
 #include "share.h"
 #include "thread_cache.h"
 #include "visible_order.h"
-
-/* Small blocks are cut from chunks of this size, twice the largest of them, or
- * from what there is down to the least. */
-#define CHUNK_BYTES ((size_t)2 << 20)
-#define LEAST_CHUNK_BYTES ((size_t)128 << 10)
 
 /* Of what was given back to make room, the part by which the pool may grow next time. */
 #define SLACK_SHARE 8
@@ -36,21 +33,17 @@ static void begin(gp_trace_scope *scope, const gp_supply *supply, gp_trace_kind 
 
 /* ---- without growth ------------------------------------------------------------- */
 
-static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
+static bool is_near_limit(const gp_supply *supply)
 {
-    return fit->chunk ? &pool->chunks : &pool->large;
-}
-
-static gp_commons_request request_for(const gp_supply *supply, const gp_fit *fit)
-{
-    return (gp_commons_request){
-        .taker = supply->cache, .bytes = fit->bytes, .alignment = fit->alignment};
+    return GP_UNLIKELY(gp_global_tier_is_near_limit(&supply->cache->pool->global));
 }
 
 static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    const gp_commons_request request = request_for(supply, fit);
-    return gp_commons_take(commons_for(supply->cache->pool, fit), &request, span);
+    gp_commons *commons = gp_supply_commons(supply->cache->pool, fit);
+    const gp_commons_request request = gp_supply_request(supply, fit);
+    return is_near_limit(supply) && !supply->in_need ? gp_near_limit_take(commons, &request, span)
+                                                     : gp_commons_take(commons, &request, span);
 }
 
 /* In need one kind of memory is cut out of the other's: it goes back there, but holds its segment
@@ -58,7 +51,7 @@ static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *sp
 static bool take_other_kind(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
     gp_pool *pool = supply->cache->pool;
-    const gp_commons_request request = request_for(supply, fit);
+    const gp_commons_request request = gp_supply_request(supply, fit);
     return gp_commons_take(fit->chunk ? &pool->large : &pool->chunks, &request, span);
 }
 
@@ -68,14 +61,19 @@ static bool take_own(const gp_supply *supply, const gp_fit *fit, gp_span *span)
     return gp_stream_cache_take_own(supply->cache, fit, span);
 }
 
+/* Near the limit the device is asked each time: what the commons have for this stream alone cannot
+ * go back, nor what it keeps. */
+static bool leave(const gp_supply *supply)
+{
+    return is_near_limit(supply) ? gp_share_reclaim(supply->cache, true, supply->stream)
+                                 : gp_share_leave(supply->cache, supply->stream);
+}
+
 /* The commons, with what this stream leaves to them: blocks of other sizes may make
  * room once they are joined. */
 static bool take_common(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    gp_stream_cache *cache = supply->cache;
-    if (take_commons(supply, fit, span))
-        return true;
-    return gp_share_leave(cache, supply->stream) && take_commons(supply, fit, span);
+    return take_commons(supply, fit, span) || (leave(supply) && take_commons(supply, fit, span));
 }
 
 static bool borrow(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
@@ -142,62 +140,6 @@ static bool take_any(const gp_supply *supply, const gp_fit *fit, gp_span *span, 
 
 /* ---- growth ---------------------------------------------------------------------- */
 
-/* If gp's own stream does take longer, the caller's waits, and has the segment alone. */
-static gp_status add_for_caller(const gp_supply *supply, gp_segment *segment,
-                                cudaStream_t own_stream, const gp_fit *fit, gp_span *span)
-{
-    gp_pool *pool = supply->cache->pool;
-    gp_fence *fence;
-    gp_status status = gp_fence_record(&pool->fences, own_stream, 0, 0, &fence);
-    if (status != GP_OK)
-        return status;
-    status = gp_fence_wait(&pool->fences, fence, supply->stream);
-    gp_fence_release(&pool->fences, fence);
-    if (status != GP_OK)
-        return status;
-    *span = segment->span;
-    return gp_commons_add_taken_segment(commons_for(pool, fit), segment);
-}
-
-/* All of a segment that the stream has alone, as it may have to, is cut here. */
-static bool is_uncut(const gp_fit *fit, gp_span span)
-{
-    return !gp_fit_is_met(fit, span.base, span.bytes);
-}
-
-/* The stream does nothing but this, so the allocation is complete within microseconds;
- * then the rest of the segment is for any stream. */
-static gp_status add_segment(const gp_supply *supply, gp_segment *segment, cudaStream_t own_stream,
-                             const gp_fit *fit, gp_span *span)
-{
-    gp_pool *pool = supply->cache->pool;
-    const gp_commons_request request = request_for(supply, fit);
-    gp_status status = gp_global_tier_wait(&pool->global, own_stream)
-                           ? gp_commons_add_segment(commons_for(pool, fit), segment, &request, span)
-                           : add_for_caller(supply, segment, own_stream, fit, span);
-    if (status == GP_OK && is_uncut(fit, *span))
-        gp_stream_cache_cut(supply->cache, fit, span);
-    return status;
-}
-
-static gp_status add_native(const gp_supply *supply, size_t bytes, const gp_fit *fit, gp_span *span)
-{
-    gp_pool *pool = supply->cache->pool;
-    cudaStream_t own_stream;
-    gp_segment *segment;
-    gp_status status = gp_global_tier_own_stream(&pool->global, &own_stream);
-    if (status == GP_OK)
-        status = gp_global_tier_take_segment(&pool->global, bytes, own_stream, &segment);
-    if (status != GP_OK)
-        return status;
-
-    const gp_span all = segment->span;
-    status = add_segment(supply, segment, own_stream, fit, span);
-    if (status != GP_OK)
-        gp_release_unused(pool, segment, all, own_stream);
-    return status;
-}
-
 /* What streams keep for themselves joins the commons, as far as the device is past it. */
 static bool gather(const gp_supply *supply, const gp_fit *fit, gp_span *span, gp_tier *tier)
 {
@@ -229,7 +171,10 @@ static void make_room(gp_pool *pool, uint64_t ceiling, size_t bytes)
 {
     gp_global_tier *global = &pool->global;
     const uint64_t before = gp_counter_get(&global->reserved);
-    if (gp_release_down_to(pool, gp_global_tier_room_target(global, ceiling, bytes)))
+    /* Near its limit a pool takes again at once what it gives back, in other pieces: what the
+     * native pool keeps mapped can be joined for them. */
+    if (gp_release_down_to(pool, gp_global_tier_room_target(global, ceiling, bytes)) &&
+        !gp_global_tier_is_near_limit(global))
         (void)gp_release_trim(pool, 0);
 
     const uint64_t after = gp_counter_get(&global->reserved);
@@ -262,7 +207,7 @@ static gp_status grow_by(const gp_supply *supply, size_t bytes, const gp_fit *fi
     }
     *tier = GP_TIER_NATIVE;
     gp_upkeep_grows(pool, fit->chunk);
-    gp_status status = add_native(supply, bytes, fit, span);
+    gp_status status = gp_supply_native(supply, bytes, fit, span);
     if (status == GP_OK)
         gp_global_tier_note_growth(global);
     return status;
@@ -303,11 +248,12 @@ static bool try_while_pending(const gp_supply *supply, const gp_fit *fit, gp_spa
 static bool wait_for_pending(const gp_supply *supply, const gp_fit *fit, gp_span *span,
                              gp_tier *tier)
 {
-    gp_supply quiet = *supply;
-    quiet.quiet = true;
+    gp_supply last = *supply;
+    last.quiet = true;
+    last.in_need = true;
     gp_trace_scope scope;
     begin(&scope, supply, GP_TRACE_OOM_WAIT, fit->bytes);
-    const bool found = try_while_pending(&quiet, fit, span, tier);
+    const bool found = try_while_pending(&last, fit, span, tier);
     gp_trace_end(&scope);
     return found;
 }
@@ -320,7 +266,7 @@ static gp_status grow_at_last(const gp_supply *supply, const gp_fit *fit, gp_spa
     gp_share_reclaim_all(pool);
     (void)gp_release_down_to(pool, 0);
     (void)gp_release_trim(pool, 0);
-    return add_native(supply, gp_round_up(bytes_to_grow(fit), GP_PAGE_BYTES), fit, span);
+    return gp_supply_native(supply, gp_round_up(bytes_to_grow(fit), GP_PAGE_BYTES), fit, span);
 }
 
 /* ---- a span --------------------------------------------------------------------------- */
@@ -425,25 +371,11 @@ gp_status gp_supply_large(const gp_supply *supply, const gp_fit *fit, gp_span *b
     return GP_OK;
 }
 
-size_t gp_supply_chunk_bytes(const gp_pool_config *config)
+static gp_fit chunk_fit(const gp_supply *supply, const gp_request *request, size_t least)
 {
-    const size_t twice = 2 * config->large_bytes;
-    return twice > CHUNK_BYTES ? twice : CHUNK_BYTES;
-}
-
-static size_t least_chunk(const gp_request *request)
-{
-    size_t least = LEAST_CHUNK_BYTES;
-    while (least < request->bytes + request->alignment)
-        least *= 2;
-    return least;
-}
-
-static gp_fit chunk_fit(const gp_supply *supply, size_t least)
-{
-    const size_t chunk = gp_supply_chunk_bytes(&supply->cache->pool->config);
-    gp_fit fit = {
-        .bytes = chunk > least ? chunk : least, .alignment = GP_PAGE_BYTES, .chunk = true};
+    gp_fit fit = {.bytes = gp_chunk_size_now(supply->cache->pool, request),
+                  .alignment = GP_PAGE_BYTES,
+                  .chunk = true};
     if (!is_within_budget(supply, &fit))
         fit.bytes = least;
     return fit;
@@ -488,8 +420,8 @@ static gp_status look_after_yield(const gp_supply *supply, const gp_request *req
 static gp_status supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
                               bool *found, gp_tier *tier)
 {
-    const size_t least = least_chunk(request);
-    gp_fit fit = chunk_fit(supply, least);
+    const size_t least = gp_chunk_size_least(supply->cache->pool, request);
+    gp_fit fit = chunk_fit(supply, request, least);
     gp_span span;
     if (!take_near(supply, &fit, &span, tier)) {
         gp_status status = look_after_yield(supply, request, slot, found);

@@ -14,6 +14,8 @@
  *     growth, one thread at a time; before the pool passes its peak, or soft_bytes, every
  *         thread cache is flushed, all of the above is tried once more, and wholly free
  *         segments go back
+ *         Near the pool's limit nothing above cuts a wholly free segment for less than nearly
+ *         all of it, and growth is by just what is needed (near_limit.h)
  *     if that fails: every thread cache is flushed, all of the above once more,
  *         a bounded wait for what is pending, also out of the memory of the other kind,
  *         large or for chunks; all free segments go back, the native
@@ -33,11 +35,9 @@ typedef struct gp_supply {
     gp_stream_cache *cache;
     struct gp_thread_cache *thread; /* The caller's, of that stream. */
     cudaStream_t stream;            /* Its handle, live and eager. */
+    bool in_need;                   /* Growth has failed: nothing is spared any more. */
     bool quiet; /* Who tries the rungs over and over is not to be heard each time. */
 } gp_supply;
-
-/* What a stream takes at once to cut small blocks from, if there is so much. */
-size_t gp_supply_chunk_bytes(const gp_pool_config *config);
 
 /* A large block that is ordered on the stream; its record reads GP_STATE_CACHED. *tier is where
  * it came from: L2, shared, waited or native. Else what the allocation fails with. */

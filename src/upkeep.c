@@ -172,12 +172,19 @@ static gp_counter *to_come(gp_pool *pool, bool chunk)
     return chunk ? &pool->upkeep.chunks_to_come : &pool->upkeep.large_to_come;
 }
 
+/* One large piece would hold more than a limit has to spare. */
+static bool may_take_at_once(const gp_pool *pool, uint64_t bytes)
+{
+    return gp_global_tier_allows(&pool->global, bytes) &&
+           !gp_global_tier_is_near_limit(&pool->global);
+}
+
 size_t gp_upkeep_growth(gp_pool *pool, bool chunk, size_t bytes)
 {
     const uint64_t expected =
         gp_round_up(gp_counter_get(to_come(pool, chunk)), pool->config.segment_bytes);
     const size_t growth = gp_global_tier_growth(&pool->global, bytes);
-    return expected > growth && gp_global_tier_allows(&pool->global, expected) ? expected : growth;
+    return expected > growth && may_take_at_once(pool, expected) ? expected : growth;
 }
 
 void gp_upkeep_grows(gp_pool *pool, bool chunk)

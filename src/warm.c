@@ -1,12 +1,12 @@
 /* gp_pool_warm_from_trace(): a pool gets ready for a run like one that was recorded. */
 #include "gp/pool.h"
+#include "chunk_size.h"
 #include "error.h"
 #include "peak_profile.h"
 #include "pool.h"
 #include "registry.h"
 #include "set_aside.h"
 #include "share.h"
-#include "supply.h"
 
 /* Memory is not used to the last byte: some lies between blocks, and chunks are one stream's each.
  * Of what small blocks have at their peak, so many times are set aside, and a chunk for each
@@ -23,7 +23,7 @@ typedef struct needs {
 static needs needs_of(const gp_peak_profile *profile, const gp_pool_config *config)
 {
     needs sum = {0, 0};
-    const size_t chunk = gp_supply_chunk_bytes(config);
+    const size_t chunk = gp_chunk_size(config);
     for (size_t i = 0; i < profile->stream_count; i++) {
         const size_t small = profile->streams[i].small.most;
         const size_t large = profile->streams[i].large.most;

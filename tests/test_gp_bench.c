@@ -178,6 +178,39 @@ Test(gp_bench, replay_warms_nothing_that_cannot_get_ready)
               run.errors);
 }
 
+Test(gp_bench, replay_within_a_limit_counts_what_it_refuses)
+{
+    RUN("replay --device sim --limit 50 --trace '%s' --json -", trace_path);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(2);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert(eq(llong, integer(i, "limit_percent"), 50));
+        cr_assert(eq(llong, integer(i, "refused"), 2)); /* of 4 MiB and of 3 MB */
+        cr_assert(le(llong, integer(i, "gp_reserved_bytes_high"), (4194304 + 64 + 70000) / 2));
+    }
+}
+
+Test(gp_bench, replay_completes_within_a_tenth_above_what_is_live)
+{
+    RUN("replay --device sim --limit 110 --trace '%s' --json -", GP_BENCH_TRACE);
+
+    cr_assert(eq(int, run.exit_code, 0), "%s", run.errors);
+    parse_results(2);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert(eq(llong, integer(i, "refused"), 0));
+        cr_assert(eq(llong, integer(i, "hazards"), 0));
+    }
+}
+
+Test(gp_bench, replay_bounds_nothing_that_knows_no_limit)
+{
+    RUN("replay --device sim --limit 110 --policy native --trace '%s'", GP_BENCH_TRACE);
+
+    cr_assert(eq(int, run.exit_code, 1));
+    cr_assert(strstr(run.errors, "native: knows no limit") != NULL, "%s", run.errors);
+}
+
 Test(gp_bench, replay_plays_each_stream_by_a_thread_of_its_own)
 {
     RUN("replay --device sim --threads per-stream --kernels --passes 3 --trace '%s' "
@@ -339,6 +372,8 @@ Test(gp_bench, refuses_wrong_arguments)
         "replay --trace x --threads 3",
         "replay --trace x --passes 0",
         "replay --trace x --passes 2x",
+        "replay --trace x --limit 0",
+        "replay --trace x --limit 110%",
         "hit --threads 0",
         "hit --threads -1",
         "hit --bytes 0",

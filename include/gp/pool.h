@@ -130,9 +130,9 @@ typedef struct gp_pool_config {
      *  Default 512 KiB. */
     size_t large_bytes;
 
-    /** Segments taken from the native pool are multiples of this many bytes; a
-     *  power of two from 2 MiB to 1 GiB. Default 32 MiB, in which the driver's
-     *  own pools grow. */
+    /** Segments taken from the native pool are multiples of this many bytes, or, if max_bytes
+     *  leaves little room, of as much less; a power of two from 2 MiB to 1 GiB. Default 32 MiB, in
+     *  which the driver's own pools grow. */
     size_t segment_bytes;
 
     /** Growth steps begin at segment_bytes, double with each growth up to this many bytes, and
@@ -150,7 +150,9 @@ typedef struct gp_pool_config {
     double initial_fraction;
 
     /** Most bytes the pool may reserve. Default: no limit but the device. What would pass it
-     *  fails with GP_ERR_LIMIT, after all that GP_ERR_OUT_OF_MEMORY comes after. */
+     *  fails with GP_ERR_LIMIT, after all that GP_ERR_OUT_OF_MEMORY comes after. From half of it on
+     *  the pool makes more native calls to waste less. A native pool that it makes may hold half
+     *  as much again from the device, or 64 MiB if that is more: what lies between segments. */
     size_t max_bytes;
 
     /** The same as a share of the device's memory, 0 to 1; the lower of the two holds. 0: no
