@@ -15,15 +15,16 @@
 
 /* The native pool maps memory in steps of its own, 32 MiB on today's drivers, and what lies between
  * segments is of no use to it: it may hold more than was asked of it. What the pool's limit has
- * room for must not fail for that, so its own bound is so much, or this share, above the limit. */
+ * room for must not fail for that, so its own bound is so much above the limit, or so many times
+ * the room that is left near it, where such pieces come about. */
 #define NATIVE_SLACK_BYTES ((size_t)64 << 20)
-#define NATIVE_SLACK_SHARE 2
+#define NATIVE_SLACK_ROOMS 2
 
 /* Zero: no limit. */
 static size_t native_limit(const gp_limits *limits)
 {
-    const size_t share = limits->max_bytes / NATIVE_SLACK_SHARE;
-    const size_t slack = share > NATIVE_SLACK_BYTES ? share : NATIVE_SLACK_BYTES;
+    const size_t rooms = NATIVE_SLACK_ROOMS * (limits->max_bytes - limits->near_bytes);
+    const size_t slack = rooms > NATIVE_SLACK_BYTES ? rooms : NATIVE_SLACK_BYTES;
     return limits->max_bytes > SIZE_MAX - slack ? 0 : limits->max_bytes + slack;
 }
 
@@ -136,7 +137,7 @@ void gp_global_tier_note_release(gp_global_tier *tier)
     const uint64_t reserved = gp_counter_get(&tier->reserved);
     if (reserved < gp_counter_get(&tier->floor))
         gp_counter_set(&tier->floor, reserved);
-    if (reserved < tier->limits.near_bytes / 2)
+    if (reserved < tier->limits.far_bytes)
         set_near_limit(tier, false);
 }
 

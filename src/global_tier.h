@@ -63,8 +63,8 @@ uint64_t gp_global_tier_room_target(const gp_global_tier *tier, uint64_t ceiling
 /* How much to grow for a need of so many bytes: at least them. */
 size_t gp_global_tier_growth(gp_global_tier *tier, size_t bytes);
 
-/* Is it near its limit? From the growth with which more than half of that is reserved, until less
- * than a quarter is. */
+/* Is it near its limit? From the growth that passes near_bytes until less than far_bytes are
+ * reserved. */
 static inline bool gp_global_tier_is_near_limit(const gp_global_tier *tier)
 {
     return atomic_load_explicit(&tier->near_limit, memory_order_relaxed);

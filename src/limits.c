@@ -7,6 +7,12 @@
  * what is live has to spare. */
 #define STEP_SHARE 64
 
+/* A pool is near its limit once less room is left than this share of the limit, and than so many
+ * segments; and far from it again with three times that. */
+#define NEAR_SHARE 4
+#define NEAR_SEGMENTS 32
+#define FAR_ROOMS 3
+
 static size_t device_bytes(gp_backend *backend)
 {
     gp_device_info info = {.struct_bytes = sizeof(info)};
@@ -30,12 +36,20 @@ static size_t lower(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static void choose_near(gp_limits *limits, size_t segment_bytes)
+{
+    const size_t room = lower(limits->max_bytes / NEAR_SHARE, NEAR_SEGMENTS * segment_bytes);
+    const bool is_limited = limits->max_bytes != SIZE_MAX;
+    limits->near_bytes = is_limited ? limits->max_bytes - room : SIZE_MAX;
+    limits->far_bytes = is_limited ? limits->max_bytes - FAR_ROOMS * room : SIZE_MAX;
+}
+
 void gp_limits_init(gp_limits *limits, const gp_pool_config *config, gp_backend *backend)
 {
     const size_t total = device_bytes(backend);
     limits->max_bytes =
         lower(bound(config->max_bytes), bound(part_of(total, config->max_fraction)));
-    limits->near_bytes = limits->max_bytes == SIZE_MAX ? SIZE_MAX : limits->max_bytes / 2;
+    choose_near(limits, config->segment_bytes);
     limits->soft_bytes = bound(config->soft_bytes);
     limits->headroom_bytes = part_of(total, config->headroom_fraction);
 }

@@ -22,6 +22,7 @@
 typedef struct gp_limits {
     size_t max_bytes;      /* SIZE_MAX: no limit. */
     size_t near_bytes;     /* Above them the pool is near it; likewise. */
+    size_t far_bytes;      /* Below them no more; likewise. */
     size_t soft_bytes;     /* SIZE_MAX: none. */
     size_t headroom_bytes; /* 0: none. */
 } gp_limits;

@@ -1,5 +1,5 @@
 /*
- * Near its limit: how a pool places memory once more than half of what it may reserve is reserved.
+ * Near its limit: how a pool places memory once little of what it may reserve is left (limits.h).
  *
  *     far     |###.....|####....|      segments of whole steps, cut as they are needed
  *     near    |###|##|####|            each segment as long as what it was grown for, and gone

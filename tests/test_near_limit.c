@@ -1,4 +1,4 @@
-/* What a pool does otherwise once more than half of its limit is reserved. */
+/* What a pool does otherwise once it is near its limit: with less than a quarter of it left. */
 #include "pool_fixture.h"
 
 TestSuite(near_limit, .init = pool_open, .fini = pool_close);
@@ -30,7 +30,7 @@ Test(near_limit, pool_grows_by_just_what_is_asked_for)
 {
     limit_pool(MIB(64));
     cudaStream_t stream = pool_attached_stream();
-    (void)pool_alloc(MIB(33), stream);
+    (void)pool_alloc(MIB(49), stream);
     const uint64_t before = reserved();
 
     (void)pool_alloc(MIB(5) + KIB(64), stream);
@@ -70,7 +70,7 @@ Test(near_limit, pool_grows_in_steps_again_once_little_is_left)
 {
     limit_pool(GIB(3));
     cudaStream_t stream = pool_attached_stream();
-    void *most = pool_alloc(GIB(2), stream);
+    void *most = pool_alloc(GIB(2) + MIB(512), stream);
     pool_free(most, stream);
     pool_settle();
     GP(gp_pool_trim_to(pool, 0));
@@ -105,7 +105,7 @@ static void expect_growth_for(size_t bytes, size_t least)
 Test(near_limit, chunk_is_no_longer_than_it_has_to_be)
 {
     limit_pool(GIB(3));
-    (void)pool_alloc(GIB(2), pool_attached_stream());
+    (void)pool_alloc(GIB(2) + MIB(512), pool_attached_stream());
 
     expect_growth_for(KIB(1), KIB(128));
     expect_growth_for(KIB(320), KIB(320));

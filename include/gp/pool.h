@@ -150,9 +150,10 @@ typedef struct gp_pool_config {
     double initial_fraction;
 
     /** Most bytes the pool may reserve. Default: no limit but the device. What would pass it
-     *  fails with GP_ERR_LIMIT, after all that GP_ERR_OUT_OF_MEMORY comes after. From half of it on
-     *  the pool makes more native calls to waste less. A native pool that it makes may hold half
-     *  as much again from the device, or 64 MiB if that is more: what lies between segments. */
+     *  fails with GP_ERR_LIMIT, after all that GP_ERR_OUT_OF_MEMORY comes after. Once
+     *  less than a quarter of it is left, and than 32 segments, the pool makes more native calls to
+     *  waste less. A native pool that it makes may map more of the device, for what lies between
+     *  segments: up to twice that room, and 64 MiB at the least. */
     size_t max_bytes;
 
     /** The same as a share of the device's memory, 0 to 1; the lower of the two holds. 0: no
