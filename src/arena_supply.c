@@ -48,15 +48,22 @@ static void cut(const gp_commons_request *request, gp_span *span)
     *span = (gp_span){.base = base, .bytes = request->bytes};
 }
 
+static gp_status see_complete(gp_pool *pool, size_t bytes, cudaStream_t own_stream)
+{
+    if (gp_global_tier_wait(&pool->global, own_stream))
+        return GP_OK;
+    return gp_error_set(GP_ERR_CAPTURE,
+                        "the device is not past the allocation of %zu bytes, "
+                        "and a stream that captures cannot wait for it",
+                        bytes);
+}
+
 static gp_status add_segment(gp_pool *pool, gp_segment *segment, cudaStream_t own_stream,
                              const gp_commons_request *request, gp_span *piece)
 {
-    if (!gp_global_tier_wait(&pool->global, own_stream))
-        return gp_error_set(GP_ERR_CAPTURE,
-                            "the device is not past the allocation of %zu bytes, "
-                            "and a stream that captures cannot wait for it",
-                            segment->span.bytes);
-    gp_status status = gp_commons_add_segment(&pool->large, segment, request, piece);
+    gp_status status = see_complete(pool, segment->span.bytes, own_stream);
+    if (status == GP_OK)
+        status = gp_commons_add_segment(&pool->large, segment, request, piece);
     if (status == GP_OK && piece->bytes > request->bytes)
         cut(request, piece);
     return status;
@@ -201,8 +208,10 @@ static gp_status announce(gp_pool *pool, gp_span piece)
     if (status != GP_OK)
         return status;
     listener->note_alloc((void *)piece.base, piece.bytes, own_stream);
-    (void)gp_global_tier_wait(&pool->global, own_stream);
-    return GP_OK;
+    status = see_complete(pool, piece.bytes, own_stream);
+    if (status != GP_OK)
+        listener->note_free((void *)piece.base, own_stream);
+    return status;
 }
 
 static gp_status find(gp_pool *pool, const gp_request *request, gp_span *piece)

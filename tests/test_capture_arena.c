@@ -309,6 +309,30 @@ Test(capture_arena, takes_no_native_memory_before_the_device_is_past_its_allocat
     GP(gp_arena_release(arena, stream));
 }
 
+/* A checker takes a piece of idle memory for a block that begins now, and so does the host. */
+Test(capture_arena, takes_no_idle_memory_whose_beginning_the_host_does_not_see)
+{
+    gp_pool_config config = arena_config();
+    config.initial_bytes = MIB(64);
+    config.visible_order = true; /* where gp asks whether it is seen */
+    pool_reopen(NULL, &config);
+    cudaStream_t stream = pool_stream();
+    gp_arena *arena = arena_begin(stream, GP_SIM_CAPTURE_GLOBAL);
+    void *block = NULL;
+    gp_sim_fail(GP_SIM_FN_STREAM_QUERY, 1, UINT64_MAX, 600);
+
+    FAILS(GP_ERR_CAPTURE, gp_alloc_from_pool_async(&block, MIB(24), pool, stream));
+    gp_sim_fail(GP_SIM_FN_STREAM_QUERY, 0, 0, 0);
+    GP(gp_alloc_from_pool_async(&block, MIB(24), pool, stream));
+
+    pool_write(block, MIB(24), stream);
+    gp_sim_graph graph = arena_finish(stream);
+    arena_replay(graph, stream, 1);
+    pool_settle();
+    SIM(gp_sim_graph_destroy(graph));
+    GP(gp_arena_release(arena, stream));
+}
+
 /* The same stream's own cache: the graph may be replayed on any other. */
 Test(capture_arena, takes_nothing_out_of_its_own_streams_cache_either)
 {
