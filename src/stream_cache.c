@@ -245,8 +245,8 @@ bool gp_stream_cache_drain_locked(gp_stream_cache *cache)
 
 /* ---- small blocks ----------------------------------------------------------- */
 
-gp_status gp_stream_cache_take(gp_stream_cache *cache, const gp_request *request, gp_slot *slots,
-                               uint32_t want, uint32_t *got)
+uint32_t gp_stream_cache_take(gp_stream_cache *cache, const gp_request *request, gp_slot *slots,
+                              uint32_t want)
 {
     uint32_t taken = 0;
 
@@ -255,9 +255,7 @@ gp_status gp_stream_cache_take(gp_stream_cache *cache, const gp_request *request
     while (taken < want && cut(cache, request, &slots[taken]))
         taken++;
     gp_stream_cache_unlock(cache);
-
-    *got = taken;
-    return GP_OK;
+    return taken;
 }
 
 void gp_stream_cache_give(gp_stream_cache *cache, const gp_slot *slots, uint32_t count)

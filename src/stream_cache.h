@@ -124,11 +124,11 @@ static inline const char *gp_stream_cache_name(const gp_stream_cache *cache)
 /* ---- small blocks and chunks ------------------------------------------------- */
 
 /*
- * Take up to `want` blocks out of the stream's own chunks; *got says how many.
- * Records read GP_STATE_CACHED. GP_OK also if none fits.
+ * Take up to `want` blocks out of the stream's own chunks; returns how many there were.
+ * Records read GP_STATE_CACHED.
  */
-gp_status gp_stream_cache_take(gp_stream_cache *cache, const gp_request *request, gp_slot *slots,
-                               uint32_t want, uint32_t *got);
+uint32_t gp_stream_cache_take(gp_stream_cache *cache, const gp_request *request, gp_slot *slots,
+                              uint32_t want);
 
 /* Small blocks come back, freed on this stream; any home. Never fails. */
 void gp_stream_cache_give(gp_stream_cache *cache, const gp_slot *slots, uint32_t count);

@@ -405,16 +405,12 @@ static gp_status add_chunk(const gp_supply *supply, const gp_request *request, c
 }
 
 /* What the thread keeps in other classes may hold what is wanted, or join into it. */
-static gp_status look_after_yield(const gp_supply *supply, const gp_request *request, gp_slot *slot,
-                                  bool *found)
+static bool look_after_yield(const gp_supply *supply, const gp_request *request, gp_slot *slot)
 {
-    uint32_t got = 0;
-    gp_status status = GP_OK;
-    while (got == 0 && status == GP_OK &&
-           gp_thread_cache_yield(supply->thread, request->size_class))
-        status = gp_stream_cache_take(supply->cache, request, slot, 1, &got);
-    *found = got > 0;
-    return status;
+    bool found = false;
+    while (!found && gp_thread_cache_yield(supply->thread, request->size_class))
+        found = gp_stream_cache_take(supply->cache, request, slot, 1) > 0;
+    return found;
 }
 
 static gp_status supply_chunk(const gp_supply *supply, const gp_request *request, gp_slot *slot,
@@ -424,10 +420,10 @@ static gp_status supply_chunk(const gp_supply *supply, const gp_request *request
     gp_fit fit = chunk_fit(supply, request, least);
     gp_span span;
     if (!take_near(supply, &fit, &span, tier)) {
-        gp_status status = look_after_yield(supply, request, slot, found);
-        if (status != GP_OK || *found)
-            return status;
-        status = find_far_chunk(supply, least, &fit, &span, tier);
+        *found = look_after_yield(supply, request, slot);
+        if (*found)
+            return GP_OK;
+        gp_status status = find_far_chunk(supply, least, &fit, &span, tier);
         if (status != GP_OK)
             return status;
     }

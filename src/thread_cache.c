@@ -328,7 +328,7 @@ static void note_dry(gp_thread_cache *cache, gp_bin *bin, uint32_t got)
     gp_asymmetric_leave(&cache->side);
 }
 
-static gp_status refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot, bool *found)
+static bool refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot)
 {
     gp_slot slots[GP_BATCH_SLOTS + 1];
     gp_bin *bin = &cache->bins[size_class];
@@ -348,15 +348,11 @@ static gp_status refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *sl
     bin->batch = (uint16_t)batch;
     gp_asymmetric_leave(&cache->side);
 
-    uint32_t got = 0;
-    gp_status status = GP_OK;
-    if (want > 0)
-        status = gp_stream_cache_take(cache->stream, &request, slots, want, &got);
-    *found = got > 0;
+    const uint32_t got = want > 0 ? gp_stream_cache_take(cache->stream, &request, slots, want) : 0;
     if (got < want)
         note_dry(cache, bin, got);
     if (got == 0)
-        return status;
+        return false;
 
     if (slot != NULL)
         *slot = slots[0];
@@ -364,28 +360,25 @@ static gp_status refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *sl
         fill_bin(cache, size_class, slots + first, got - first);
         gp_counter_add(&cache->counters->refills, 1);
     }
-    return GP_OK;
+    return true;
 }
 
-gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot,
-                                 bool *found)
+bool gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot)
 {
     gp_trace_scope scope;
     gp_trace_begin_on(&scope, &cache->stream->pool->trace, GP_TRACE_REFILL,
                       gp_size_class_bytes(size_class), cache->stream, cache->handle);
-    gp_status status = refill(cache, size_class, slot, found);
+    const bool found = refill(cache, size_class, slot);
     gp_trace_end(&scope);
-    return status;
+    return found;
 }
 
 void gp_thread_cache_refill_low(gp_thread_cache *cache, uint32_t size_class)
 {
     const gp_bin *bin = &cache->bins[size_class];
-    bool found;
     gp_thread_cache_enter_slow(cache); /* It may have been flushed by a trim since the hit. */
     bool low = bin->count < bin->refill_below;
     gp_asymmetric_leave(&cache->side);
-    /* A prefetch that finds nothing, or no host memory, is no failure. */
     if (low)
-        (void)gp_thread_cache_refill(cache, size_class, NULL, &found);
+        (void)gp_thread_cache_refill(cache, size_class, NULL);
 }

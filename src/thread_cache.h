@@ -57,10 +57,9 @@ gp_status gp_thread_cache_create(gp_stream_cache *stream, gp_thread_counters *co
 void gp_thread_cache_destroy(gp_thread_cache *cache);
 
 /* Bring blocks of a class from L2, after a miss or below the watermark. The
- * first goes to *slot if `slot` is not NULL. No growth, no other stream: *found
- * is false if the stream's own memory has none. */
-gp_status gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot,
-                                 bool *found);
+ * first goes to *slot if `slot` is not NULL. No growth, no other stream: false
+ * if the stream's own memory has none. */
+bool gp_thread_cache_refill(gp_thread_cache *cache, uint32_t size_class, gp_slot *slot);
 
 /* The prefetch: a batch if the class is below its watermark. */
 void gp_thread_cache_refill_low(gp_thread_cache *cache, uint32_t size_class);

@@ -27,16 +27,11 @@ static void count_served(gp_thread_cache *cache, const gp_request *request, gp_t
 /* ---- small blocks ------------------------------------------------------------ */
 
 /* One look into what the stream has. */
-static gp_status look(const gp_target *target, const gp_request *request, gp_slot *slot,
-                      bool *found)
+static bool look(const gp_target *target, const gp_request *request, gp_slot *slot)
 {
-    if (request->alignment == target->pool->config.alignment)
-        return gp_thread_cache_refill(target->cache, request->size_class, slot, found);
-
-    uint32_t got = 0;
-    gp_status status = gp_stream_cache_take(target->cache->stream, request, slot, 1, &got);
-    *found = got > 0;
-    return status;
+    return request->alignment == target->pool->config.alignment
+               ? gp_thread_cache_refill(target->cache, request->size_class, slot)
+               : gp_stream_cache_take(target->cache->stream, request, slot, 1) > 0;
 }
 
 /* What the stream has on its way to itself; false if nothing came of it. */
@@ -54,23 +49,21 @@ static gp_status take_of_new_chunk(const gp_target *target, const gp_supply *sup
     if (status != GP_OK)
         return status;
     if (!*found)
-        return look(target, request, slot, found);
-    /* A prefetch that finds nothing, or no host memory, is no failure. */
-    bool more;
-    if (request->alignment == target->pool->config.alignment)
-        (void)gp_thread_cache_refill(target->cache, request->size_class, NULL, &more);
+        *found = look(target, request, slot);
+    else if (request->alignment == target->pool->config.alignment)
+        (void)gp_thread_cache_refill(target->cache, request->size_class, NULL);
     return GP_OK;
 }
 
 static gp_status alloc_small(const gp_target *target, const gp_supply *supply,
                              const gp_request *request, gp_slot *slot, gp_tier *tier)
 {
-    bool found;
     *tier = GP_TIER_L2;
-    gp_status status = look(target, request, slot, &found);
+    bool found = look(target, request, slot);
+    gp_status status = GP_OK;
     for (int chunks = 0; status == GP_OK && !found;) {
         if (collect(supply->cache)) {
-            status = look(target, request, slot, &found);
+            found = look(target, request, slot);
             continue;
         }
         if (chunks++ == MOST_CHUNKS)
