@@ -47,6 +47,15 @@ gp_status gp_cuda_leave(gp_cuda_frame *frame, int result, const char *call)
     return gp_status_from_native(result, call);
 }
 
+gp_status gp_cuda_leave_question(gp_cuda_frame *frame, int result, const char *call, bool *complete)
+{
+    gp_status status =
+        gp_cuda_leave(frame, result == GP_CU_NOT_READY ? GP_CU_SUCCESS : result, call);
+    if (status == GP_OK)
+        *complete = result == GP_CU_SUCCESS;
+    return status;
+}
+
 /* ---- the device ---- */
 
 static gp_status check_pools_supported(int device)

@@ -26,6 +26,10 @@ gp_status gp_cuda_enter(gp_backend *backend, gp_cuda_frame *frame);
 /* Undo that; the status of the driver's `result`, with a text that names the `call`. */
 gp_status gp_cuda_leave(gp_cuda_frame *frame, int result, const char *call);
 
+/* The same for a question whether the device is past something. */
+gp_status gp_cuda_leave_question(gp_cuda_frame *frame, int result, const char *call,
+                                 bool *complete);
+
 static inline gp_cu_event gp_cuda_event_of(gp_native_event event)
 {
     return (gp_cu_event)(void *)event;

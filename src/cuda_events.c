@@ -65,9 +65,5 @@ gp_status gp_cuda_event_query(gp_backend *backend, gp_native_event event, bool *
         return status;
 
     int result = gp_cuda.event_query(gp_cuda_event_of(event));
-    gp_cuda_frame_leave(&frame);
-    if (result != GP_CU_SUCCESS && result != GP_CU_NOT_READY)
-        return gp_status_from_native(result, "cuEventQuery");
-    *complete = result == GP_CU_SUCCESS;
-    return GP_OK;
+    return gp_cuda_leave_question(&frame, result, "cuEventQuery", complete);
 }

@@ -140,11 +140,7 @@ gp_status gp_cuda_stream_query(gp_backend *backend, cudaStream_t stream, bool *c
         return status;
 
     int result = gp_cuda.stream_query(stream);
-    gp_cuda_frame_leave(&frame);
-    if (result != GP_CU_SUCCESS && result != GP_CU_NOT_READY)
-        return gp_status_from_native(result, "cuStreamQuery");
-    *complete = result == GP_CU_SUCCESS;
-    return GP_OK;
+    return gp_cuda_leave_question(&frame, result, "cuStreamQuery", complete);
 }
 
 gp_status gp_cuda_stream_synchronize(gp_backend *backend, cudaStream_t stream, bool *complete)
@@ -155,9 +151,5 @@ gp_status gp_cuda_stream_synchronize(gp_backend *backend, cudaStream_t stream, b
         return status;
 
     int result = gp_cuda.stream_synchronize(stream);
-    gp_cuda_frame_leave(&frame);
-    if (result != GP_CU_SUCCESS)
-        return gp_status_from_native(result, "cuStreamSynchronize");
-    *complete = true;
-    return GP_OK;
+    return gp_cuda_leave_question(&frame, result, "cuStreamSynchronize", complete);
 }

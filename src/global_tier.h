@@ -60,7 +60,8 @@ uint64_t gp_global_tier_ceiling(const gp_global_tier *tier, size_t bytes);
 /* What may be left reserved when room is made for so many bytes under a ceiling. */
 uint64_t gp_global_tier_room_target(const gp_global_tier *tier, uint64_t ceiling, size_t bytes);
 
-/* How much to grow for a need of so many bytes: at least them. */
+/* How much to grow for a need of so many bytes: at least them. With them the pool may come near its
+ * limit, and is near it from then on. */
 size_t gp_global_tier_growth(gp_global_tier *tier, size_t bytes);
 
 /* Is it near its limit? From the growth that passes near_bytes until less than far_bytes are

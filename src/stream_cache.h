@@ -240,7 +240,7 @@ bool gp_stream_cache_is_idle(gp_stream_cache *cache, bool known, cudaStream_t st
 uint64_t gp_stream_cache_progress(gp_stream_cache *cache);
 
 /* How far the stream has come, as others ask, who call the device on its handle only if they have
- * to: that takes as long as its own threads queue work there, up to 100 us. So a stream that was
+ * to: while its own threads queue work there that takes 56 us in the mean. So a stream that was
  * found busy leaves fences itself for a while, which cost little to ask about. */
 uint64_t gp_stream_cache_ask(gp_stream_cache *cache);
 

@@ -43,6 +43,22 @@ Test(share, pending_memory_serves_another_stream_behind_a_wait)
     pool_open_gate(gate);
 }
 
+/* Shorter than what is joined at once: it is kept whole. */
+Test(share, block_that_a_busy_stream_keeps_whole_serves_another_behind_a_wait)
+{
+    cudaStream_t first = pool_attached_stream();
+    cudaStream_t second = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(first);
+    pool_use(MIB(4), first);
+
+    pool_use(MIB(4), second);
+
+    gp_pool_stats stats = pool_stats();
+    cr_assert(eq(u64, stats.native_allocs, 1));
+    cr_assert(eq(u64, stats.shared_waits, 1));
+    pool_open_gate(gate);
+}
+
 /* C81: no stream is made to wait for a slower one. */
 Test(share, pending_memory_is_left_alone_where_waits_are_not_allowed)
 {
@@ -84,6 +100,26 @@ Test(share, busy_stream_says_by_its_own_fences_how_far_it_has_come)
     pool_open_gate(gate);
     pool_free(grown, other);
     pool_free(shared, other);
+}
+
+Test(share, stream_that_nobody_asks_about_any_more_leaves_no_fences)
+{
+    cudaStream_t busy = pool_attached_stream();
+    cudaStream_t other = pool_attached_stream();
+    gp_sim_gate gate = pool_close_gate(busy);
+    pool_use(MIB(24), busy);
+    pool_use(MIB(24), other); /* Finds it busy. */
+    pool_open_gate(gate);
+    const uint64_t none = gp_sim_call_count(GP_SIM_FN_EVENT_RECORD);
+    for (int i = 0; i < 40; i++)
+        pool_use(MIB(2), busy);
+    const uint64_t owed = gp_sim_call_count(GP_SIM_FN_EVENT_RECORD);
+
+    for (int i = 0; i < 40; i++)
+        pool_use(MIB(2), busy);
+
+    cr_assert(lt(u64, none, owed), "it left none at all");
+    cr_assert(eq(u64, gp_sim_call_count(GP_SIM_FN_EVENT_RECORD), owed));
 }
 
 Test(share, completed_memory_comes_before_pending_memory)
