@@ -74,9 +74,7 @@ static gp_status add_native(gp_pool *pool, size_t bytes, const gp_commons_reques
 {
     cudaStream_t own_stream;
     gp_segment *segment;
-    gp_status status = gp_global_tier_own_stream(&pool->global, &own_stream);
-    if (status == GP_OK)
-        status = gp_global_tier_take_segment(&pool->global, bytes, own_stream, &segment);
+    gp_status status = gp_global_tier_take_segment(&pool->global, bytes, &own_stream, &segment);
     if (status != GP_OK)
         return status;
 

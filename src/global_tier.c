@@ -270,18 +270,21 @@ static void drop_made(gp_global_tier *tier, gp_segment *segment, cudaStream_t st
     gp_global_tier_keep_segment(tier, segment);
 }
 
-gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t *own_stream,
                                       gp_segment **segment)
 {
+    gp_status status = gp_global_tier_own_stream(tier, own_stream);
+    if (status != GP_OK)
+        return status;
     gp_segment *made = calloc(1, sizeof(*made));
     if (made == NULL)
         return gp_error_set(GP_ERR_OUT_OF_HOST_MEMORY, "no host memory for a segment");
 
-    gp_status status = take_aligned(tier, bytes, stream, made);
+    status = take_aligned(tier, bytes, *own_stream, made);
     if (status == GP_OK)
         status = gp_address_table_prepare(made->span.base, made->span.bytes);
     if (status != GP_OK) {
-        drop_made(tier, made, stream);
+        drop_made(tier, made, *own_stream);
         return status;
     }
     count_reserved(tier, made->span.bytes);

@@ -77,11 +77,11 @@ void gp_global_tier_note_growth(gp_global_tier *tier);
 void gp_global_tier_note_release(gp_global_tier *tier);
 
 /*
- * Take a segment of at least `bytes` from the native pool, ordered on `stream`.
+ * Take a segment of at least `bytes` from the native pool, ordered on gp's own stream.
  * GP_ERR_LIMIT (the headroom's too), GP_ERR_OUT_OF_MEMORY, GP_ERR_OUT_OF_HOST_MEMORY,
  * others as the native call; nothing is held then.
  */
-gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t stream,
+gp_status gp_global_tier_take_segment(gp_global_tier *tier, size_t bytes, cudaStream_t *own_stream,
                                       gp_segment **segment);
 
 /* Take a native allocation of just so many bytes, ordered on `stream`: a block by itself. Statuses

@@ -77,6 +77,12 @@ struct gp_pool {
     gp_counter remote_frees; /* Blocks that were sent home behind a fence. */
 };
 
+/* What chunks are taken from, or large blocks. */
+static inline gp_commons *gp_pool_commons(gp_pool *pool, bool chunk)
+{
+    return chunk ? &pool->chunks : &pool->large;
+}
+
 static inline gp_stream_cache *gp_pool_first_stream(gp_pool *pool)
 {
     return atomic_load_explicit(&pool->streams, memory_order_acquire);

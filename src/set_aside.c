@@ -28,10 +28,8 @@ gp_status gp_set_aside(gp_commons *commons, size_t bytes)
     gp_segment *segment;
     if (bytes == 0)
         return GP_OK;
-    gp_status status = gp_global_tier_own_stream(global, &own_stream);
-    if (status == GP_OK)
-        status = gp_global_tier_take_segment(global, gp_round_up(bytes, GP_PAGE_BYTES), own_stream,
-                                             &segment);
+    gp_status status = gp_global_tier_take_segment(global, gp_round_up(bytes, GP_PAGE_BYTES),
+                                                   &own_stream, &segment);
     if (status != GP_OK)
         return status;
 

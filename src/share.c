@@ -151,15 +151,10 @@ void gp_share_settle_if_due(gp_stream_cache *cache, cudaStream_t stream)
                                GP_ORDERED_EVERYWHERE);
 }
 
-static gp_commons *commons_for(gp_pool *pool, const gp_fit *fit)
-{
-    return fit->chunk ? &pool->chunks : &pool->large;
-}
-
 /* What a stream has that may help: it costs a question to the device to get it. */
 static uint64_t worth_of(gp_stream_cache *cache, const gp_fit *fit)
 {
-    const gp_commons *commons = commons_for(cache->pool, fit);
+    const gp_commons *commons = gp_pool_commons(cache->pool, fit->chunk);
     uint64_t left =
         gp_commons_is_used_by(commons, cache) ? gp_counter_get(&commons->free_bytes) : 0;
     if (!fit->chunk)
@@ -177,7 +172,8 @@ static bool reclaim_and_take(gp_stream_cache *cache, const gp_stream_cache *take
                              const gp_fit *fit, gp_span *span)
 {
     const gp_commons_request request = request_for(taker, fit);
-    return reclaim_at_once(cache) && gp_commons_take(commons_for(cache->pool, fit), &request, span);
+    return reclaim_at_once(cache) &&
+           gp_commons_take(gp_pool_commons(cache->pool, fit->chunk), &request, span);
 }
 
 /* The stream after this one, round and round: who asks begins with another one each. */
@@ -227,7 +223,7 @@ static bool borrow_kept(gp_stream_cache *donor, cudaStream_t stream, const gp_fi
 static bool borrow_left(gp_stream_cache *donor, const gp_stream_cache *borrower,
                         cudaStream_t stream, const gp_fit *fit, gp_span *span)
 {
-    gp_commons *commons = commons_for(donor->pool, fit);
+    gp_commons *commons = gp_pool_commons(donor->pool, fit->chunk);
     gp_fence_store *fences = &donor->pool->fences;
     if (!gp_commons_is_used_by(commons, donor) || gp_counter_get(&commons->free_bytes) < fit->bytes)
         return false;

@@ -40,7 +40,7 @@ static bool is_near_limit(const gp_supply *supply)
 
 static bool take_commons(const gp_supply *supply, const gp_fit *fit, gp_span *span)
 {
-    gp_commons *commons = gp_supply_commons(supply->cache->pool, fit);
+    gp_commons *commons = gp_pool_commons(supply->cache->pool, fit->chunk);
     const gp_commons_request request = gp_supply_request(supply, fit);
     return is_near_limit(supply) && !supply->in_need ? gp_near_limit_take(commons, &request, span)
                                                      : gp_commons_take(commons, &request, span);

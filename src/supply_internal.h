@@ -5,11 +5,6 @@
 #include "pool.h"
 #include "supply.h"
 
-static inline gp_commons *gp_supply_commons(gp_pool *pool, const gp_fit *fit)
-{
-    return fit->chunk ? &pool->chunks : &pool->large;
-}
-
 static inline gp_commons_request gp_supply_request(const gp_supply *supply, const gp_fit *fit)
 {
     return (gp_commons_request){

@@ -17,7 +17,7 @@ static gp_status add_for_caller(const gp_supply *supply, gp_segment *segment,
     if (status != GP_OK)
         return status;
     *span = segment->span;
-    return gp_commons_add_taken_segment(gp_supply_commons(pool, fit), segment);
+    return gp_commons_add_taken_segment(gp_pool_commons(pool, fit->chunk), segment);
 }
 
 /* All of a segment that the stream has alone, as it may have to, is cut here. */
@@ -35,7 +35,7 @@ static gp_status add_segment(const gp_supply *supply, gp_segment *segment, cudaS
     const gp_commons_request request = gp_supply_request(supply, fit);
     gp_status status =
         gp_global_tier_wait(&pool->global, own_stream)
-            ? gp_commons_add_segment(gp_supply_commons(pool, fit), segment, &request, span)
+            ? gp_commons_add_segment(gp_pool_commons(pool, fit->chunk), segment, &request, span)
             : add_for_caller(supply, segment, own_stream, fit, span);
     if (status == GP_OK && is_uncut(fit, *span))
         gp_stream_cache_cut(supply->cache, fit, span);
@@ -47,9 +47,7 @@ gp_status gp_supply_native(const gp_supply *supply, size_t bytes, const gp_fit *
     gp_pool *pool = supply->cache->pool;
     cudaStream_t own_stream;
     gp_segment *segment;
-    gp_status status = gp_global_tier_own_stream(&pool->global, &own_stream);
-    if (status == GP_OK)
-        status = gp_global_tier_take_segment(&pool->global, bytes, own_stream, &segment);
+    gp_status status = gp_global_tier_take_segment(&pool->global, bytes, &own_stream, &segment);
     if (status != GP_OK)
         return status;
 
